@@ -1,0 +1,1 @@
+"""Places where jobs run, behind one seam (:mod:`paijupyter.backends.base`)."""
