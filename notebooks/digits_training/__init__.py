@@ -1,0 +1,1 @@
+"""Handwritten digits, trained by a parameter server and its workers: the code of the quickstart."""
