@@ -25,8 +25,8 @@ lint: $(VENV)/test.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/test.stamp
-	$(BIN)/python -m tests.bench
+bench: $(VENV)-bench/stamp
+	$(VENV)-bench/bin/python -m tests.bench $(BENCH)
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
@@ -52,5 +52,11 @@ $(VENV)/docs.stamp: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[test,docs]'
 	@touch $@
 
+# The peers that we measure against live in an environment of their own.
+$(VENV)-bench/stamp: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
