@@ -1,0 +1,82 @@
+"""Build ``boot.pyz``, the boot process of a task, from the package's own sources.
+
+The sources are read as files: the runtime is never imported here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        from importlib.resources.abc import Traversable
+    else:
+        from importlib.abc import Traversable
+
+_PACKAGE = "paiboot"
+_DATE = (1980, 1, 1, 0, 0, 0)  # the oldest a zip archive can hold: the same sources give the same bytes
+
+
+def boot_zipapp(data: Path) -> Path:
+    """Return ``<data>/boot/<sha256 of the sources>/boot.pyz``, built if it is not there yet.
+
+    Safe for several processes at once: each builds its own draft, a rename publishes it.
+
+    Args:
+        data: the data folder (:func:`paijupyter.paths.data_dir`).
+
+    Raises:
+        OSError: the archive cannot be written.
+    """
+    sources = dict(sorted(_sources(files("paijupyter") / "runtime", f"{_PACKAGE}/")))
+    archive = data / "boot" / _digest(sources) / "boot.pyz"
+    if archive.is_file():
+        return archive
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=archive.parent, prefix=".boot-")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            _write(sources, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(draft, 0o644)
+        os.replace(draft, archive)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    return archive
+
+
+def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        if entry.is_dir() and entry.name != "__pycache__":
+            yield from _sources(entry, f"{prefix}{entry.name}/")
+        elif entry.name == "__main__.py":
+            yield entry.name, entry.read_bytes()
+        elif entry.name.endswith(".py"):
+            yield prefix + entry.name, entry.read_bytes()
+
+
+def _digest(sources: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, source in sources.items():
+        digest.update(f"{name}\0{len(source)}\0".encode() + source)
+    return digest.hexdigest()
+
+
+def _write(sources: dict[str, bytes], stream: IO[bytes]) -> None:
+    """Write the archive uncompressed: the task's interpreter may lack zlib, and reading is faster."""
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, source in sources.items():
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, source)

@@ -1,0 +1,10 @@
+"""Start of the archive: ``python -I -S boot.pyz SPEC`` boots, ``python boot.pyz missing FILE…`` checks."""
+
+import sys
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 and sys.argv[1] == "missing":
+        from paiboot.missing import main  # type: ignore[import-not-found]
+    else:
+        from paiboot.boot import main  # type: ignore[import-not-found]
+    sys.exit(main(sys.argv))

@@ -1,0 +1,166 @@
+"""The life of a task, from its spec to its exit record."""
+
+import json
+import os
+import sys
+import time
+
+from . import barrier, exits, files, memory, process, tree
+from .environment import environment, work_folder
+from .failure import Failure
+from .interpreter import put_first
+from .logfile import Log
+from .secret_files import fill, read_secrets, write_secrets
+from .transcript import Transcript
+from .watch import Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
+    from .unpack import State
+
+_BASH = ["-o", "errexit", "-o", "nounset", "-o", "pipefail"]
+_DEFAULT_GRACE = 10.0  # seconds between TERM and KILL
+
+
+def main(argv: "List[str]") -> int:
+    """Run the task of the spec file ``argv[1]``; its result is in ``exit.json``, not in the status."""
+    os.umask(0o022)
+    try:
+        os.setsid()
+    except OSError:
+        pass  # the spawner has done it
+    with open(argv[1], "rb") as stream:
+        spec = json.loads(stream.read().decode("utf-8"))
+    Boot(spec).run()
+    return 0
+
+
+class Boot:
+    """One task. What it needs of the spec is described in ``docs/reference``."""
+
+    def __init__(self, spec: "Dict[str, Any]") -> None:
+        self._spec = spec
+        self._folder = spec["folder"]
+        self._private = spec["private"]
+        self._work = work_folder(spec)
+        self._started = time.time()
+        self._watch = Watch(spec.get("timeLimit"))
+        self._transcript = Transcript(Log(self._folder, int(spec.get("logLimitBytes") or 0)))
+        self._secrets: "Dict[str, str]" = {}
+        self._unpacked: "Dict[bytes, State]" = {}
+        self._ran = False
+
+    def run(self) -> None:
+        """Do everything, and whatever happens: clean up, close the log, write ``exit.json`` last."""
+        self._write_started()
+        try:
+            result = self._result()
+        finally:
+            self._clean_up()
+        log = self._transcript.log
+        log.close()
+        message = self._transcript.clean(result.message)
+        if log.problem:
+            message = (message + " The log is not complete: %s." % log.problem).lstrip()
+        result.message = message
+        record = result.to_json(self._started, time.time(), log.last_lines())
+        files.write_json(os.path.join(self._folder, "exit.json"), record)
+
+    def _result(self) -> exits.Exit:
+        try:
+            return self._steps()
+        except Failure as failure:
+            for line in failure.lines:
+                self._transcript.note(line)
+            self._transcript.note(failure.message)
+            return exits.of_failure(failure)
+        except Exception as error:  # a mistake of ours must leave an exit record too
+            import traceback
+
+            self._transcript.note(traceback.format_exc())
+            words = "The boot process failed (%s: %s)." % (type(error).__name__, error)
+            return exits.of_failure(Failure("internal", words))
+
+    def _steps(self) -> exits.Exit:
+        spec = self._spec
+        files.make_private(self._private)
+        self._secrets = read_secrets(spec.get("secrets"))
+        self._transcript.hide(value.encode("utf-8", "surrogateescape") for value in self._secrets.values())
+        self._whole_tree = tree.adopt_orphans()
+        self._unpack()
+        variables = environment(spec, os.environ)
+        variables.update(self._secrets)
+        python = self._install(variables)
+        files.write_atomic(os.path.join(self._folder, "ready"), b"%d\n" % int(time.time() * 1000))
+        if len((spec.get("barrier") or {}).get("tasks") or ()) > 1:
+            barrier.wait(spec["barrier"], self._watch, self._transcript)
+        put_first(python, self._private, variables)
+        return self._command(variables)
+
+    def _unpack(self) -> None:
+        package = self._spec.get("package")
+        files.remove_tree(self._work)
+        if package:
+            from .unpack import unpack
+
+            self._unpacked = unpack(package, self._work, self._watch)
+        else:
+            os.mkdir(self._work)
+
+    def _install(self, variables: "Dict[str, str]") -> "Any":
+        return self._spec.get("python")
+
+    def _command(self, variables: "Dict[str, str]") -> exits.Exit:
+        spec = self._spec
+        os.makedirs(spec["output"], exist_ok=True)
+        write_secrets(variables["PAI_SECRETS_DIR"], self._secrets)
+        files.write_private(
+            variables["PAI_PARAMETERS_FILE"], json.dumps(spec.get("parameters") or {}).encode("ascii")
+        )
+        script = os.path.join(self._private, "user.sh")
+        text = fill(spec["command"], self._secrets)
+        files.write_private(script, (text.rstrip("\n") + "\n").encode("utf-8", "surrogateescape"))
+        bash = process.find("bash", variables.get("PATH") or os.defpath) or process.find("bash", os.defpath)
+        if bash is None:
+            raise Failure("no-shell", "The task has no bash on its PATH, which its command needs.")
+        self._watch.check()
+        before = memory.kills()
+        grace = float(spec.get("graceSeconds", _DEFAULT_GRACE))
+        run = process.Run(self._watch, self._transcript.output, grace, self._whole_tree)
+        self._ran = True
+        outcome = run.complete([bash, *_BASH, script], variables, self._work)
+        self._transcript.flush()
+        if outcome.error:
+            raise Failure("no-shell", "The task's bash could not be started: %s." % outcome.error.strerror)
+        why = self._watch.explain(outcome.verdict) if outcome.verdict else ""
+        if why:
+            self._transcript.note(why)
+        kills = memory.kills() - before
+        return exits.of_command(outcome, why, kills, self._transcript.log.last_lines())
+
+    def _clean_up(self) -> None:
+        """Keep outputs, remove the package folder and everything private."""
+        patterns = self._spec.get("outputs") or []
+        if self._ran and patterns:
+            from .outputs import collect
+
+            for note in collect(patterns, self._work, self._spec["output"], self._unpacked):
+                self._transcript.note(note)
+        files.remove_tree(self._private)
+        files.remove_tree(os.fsencode(self._work))
+
+    def _write_started(self) -> None:
+        pid = os.getpid()
+        try:
+            with open("/proc/sys/kernel/random/boot_id") as stream:
+                boot_id = stream.read().strip()
+        except OSError:
+            boot_id = ""
+        facts = {"pid": pid, "startTime": tree.start_time(pid), "bootId": boot_id, "at": self._started}
+        files.write_json(os.path.join(self._folder, "started.json"), facts)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,87 @@
+"""All processes that come from this one: adopt their orphans, find them, signal them."""
+
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List
+
+_PR_SET_CHILD_SUBREAPER = 36
+LINUX = sys.platform.startswith("linux")
+
+
+def adopt_orphans() -> bool:
+    """Make this process the parent of every orphan below it (Linux); say whether that worked.
+
+    From then on "no child is left" means "nothing of the task is left", whatever its processes did with
+    sessions and process groups.
+    """
+    if not LINUX:
+        return False
+    try:
+        import ctypes
+
+        return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+def start_time(pid: int) -> str:
+    """Return field 22 of ``/proc/<pid>/stat``, or "" where there is none: with the pid it is unique."""
+    return (_stat_fields(pid) or [""] * 20)[19]
+
+
+def descendants() -> "List[int]":
+    """Return the pids of all processes below this one; empty where there is no ``/proc``."""
+    children: "Dict[int, List[int]]" = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    for name in names:
+        if name.isdigit():
+            fields = _stat_fields(int(name))
+            if fields:
+                children.setdefault(int(fields[1]), []).append(int(name))
+    found: "List[int]" = []
+    waiting = [os.getpid()]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def signal_all(number: int, group: int) -> None:
+    """Send a signal to every process below this one and to the user's process group; wake stopped ones."""
+    try:
+        os.killpg(group, number)
+    except OSError:
+        pass  # gone already
+    for pid in descendants():
+        for each in (number, signal.SIGCONT):
+            try:
+                os.kill(pid, each)
+            except OSError:
+                pass  # ended since we looked
+
+
+def group_alive(group: int) -> bool:
+    """Say whether the process group has members: the only question that works without a subreaper."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _stat_fields(pid: int) -> "List[str]":
+    """Return the fields after the command's name: state, parent, …; empty if the process is gone."""
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as stream:
+            text = stream.read().decode("ascii", "replace")
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
