@@ -1,1 +1,5 @@
-"""The room local."""
+"""The backend of this machine."""
+
+from paijupyter.backends.local.backend import LocalBackend as LocalBackend
+
+__all__ = ["LocalBackend"]

@@ -1,0 +1,177 @@
+"""The backend of this machine: processes of its user, no container, no scheduler beyond a queue."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+
+from paijupyter import __version__
+from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
+from paijupyter.backends.local import journal, logs
+from paijupyter.backends.local.changes import Changes, Subscription
+from paijupyter.backends.local.files import journal_file, secrets_file, task_files
+from paijupyter.backends.local.journal import Journal
+from paijupyter.backends.local.plan import plan
+from paijupyter.backends.local.queue import Queue, capacity_of
+from paijupyter.backends.local.run import Hall, JobRun
+
+
+class LocalBackend:
+    """Runs jobs as processes on this host; see :class:`paijupyter.backends.base.Backend`.
+
+    Settings of its profile: ``cpu`` (default four times the cores), ``memoryMB`` (default physical memory),
+    ``gpu`` (default what is there), ``install``, ``logLimitBytes``, ``defaultFsUri``.
+    """
+
+    def __init__(self, profile: Profile, place: Place) -> None:
+        self._profile = profile
+        self._place = place
+        self._changes = Changes()
+        self._queue = Queue(capacity_of(profile))
+        self._hall = Hall(profile, place, self._queue, self._changes, self._boot_file)
+        self._runs: dict[str, JobRun] = {}
+        self._beginnings: dict[str, asyncio.Task[None]] = {}
+
+    async def capabilities(self) -> Capabilities:
+        """Return what this machine has and what of it is free."""
+        features = {"queue", "stop-saves-logs"} | ({"gpu"} if self._queue.capacity.gpu else set())
+        return Capabilities(
+            kind=self._profile.kind,
+            version=__version__,
+            features=frozenset(features),
+            capacity=self._queue.capacity.to_json(),
+            free=self._queue.free.to_json(),
+        )
+
+    async def plan(self, job: Job) -> BackendPlan:
+        """Return what ``submit`` would do."""
+        return plan(job, self._profile, self._queue)
+
+    async def submit(self, job: Job, secrets: Mapping[str, str]) -> None:
+        """Queue or start the job.
+
+        Raises:
+            PaiJupyterError: ``cannot-start`` or ``no-free-port``; nothing is left of the job then.
+        """
+        if job.id not in self._beginnings and job.id not in self._runs:
+            self._beginnings[job.id] = asyncio.create_task(self._begin(job, secrets))
+        beginning = self._beginnings.get(job.id)
+        if beginning:
+            # Goes on if the caller is cancelled: a job is there as a whole or not at all.
+            await asyncio.shield(beginning)
+        run = self._runs.get(job.id)
+        if run:
+            await run.provide(secrets)
+
+    async def watch(self, known: Sequence[Job]) -> AsyncIterator[Change]:
+        """Stream the changes of all jobs, the current state of every known one first."""
+        subscription = self._changes.subscribe()
+        try:
+            heard = subscription.jobs()
+            for run in self._runs.values():
+                if run.job.id not in heard:
+                    subscription.put(run.current)
+            await self._adopt_all([job for job in known if job.id not in heard], subscription)
+            async for change in subscription:
+                yield change
+        finally:
+            self._changes.unsubscribe(subscription)
+
+    async def logs(self, job: Job, role: str, index: int, attempt: int, offset: int) -> AsyncIterator[bytes]:
+        """Yield a task's log from a byte offset, and follow until the task has ended."""
+        files = task_files(job, self._place, f"{role}-{index}", attempt)
+
+        def has_ended() -> bool:
+            run = self._runs.get(job.id)
+            return files.exit.exists() or run is None or run.journal.attempt > attempt
+
+        async for piece in logs.follow(files, offset, has_ended):
+            yield piece
+
+    async def stop(self, job: Job) -> None:
+        """End all processes of the job; return when they are gone."""
+        beginning = self._beginnings.get(job.id)
+        if beginning:
+            with contextlib.suppress(Exception):
+                await asyncio.shield(beginning)
+        run = self._runs.get(job.id) or await self._adopt(job)
+        if run:
+            await run.stop()
+
+    async def delete(self, job: Job) -> None:
+        """Remove what is kept of a final job outside its folder."""
+        self._changes.forget(job.id)
+        secrets_file(self._place, job.id).unlink(missing_ok=True)
+        await asyncio.to_thread(shutil.rmtree, self._place.runtime / "tasks" / job.id, True)
+
+    async def close(self) -> None:
+        """Let go of everything; the processes run on."""
+        for beginning in self._beginnings.values():
+            beginning.cancel()
+        await asyncio.gather(*self._beginnings.values(), return_exceptions=True)
+        for run in list(self._runs.values()):
+            await run.close()
+        self._runs.clear()
+        self._changes.close()
+
+    async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
+        try:
+            found = await asyncio.to_thread(journal.load, job)
+            if found is not None:
+                await self._take_over(job, found)
+                return
+            run = self._make_run(job, Journal())
+            try:
+                await run.provide(secrets)
+                await asyncio.to_thread(journal.save, job, run.journal)
+                await run.begin()
+            except Exception:
+                self._runs.pop(job.id, None)
+                journal_file(job).unlink(missing_ok=True)
+                secrets_file(self._place, job.id).unlink(missing_ok=True)
+                raise
+        finally:
+            del self._beginnings[job.id]
+
+    async def _adopt_all(self, known: Sequence[Job], subscription: Subscription) -> None:
+        found = []
+        for job in known:
+            if job.id not in self._runs:
+                state = await asyncio.to_thread(journal.load, job)
+                found.append((job, state or Journal()))
+        # What runs takes its resources first; the queue keeps its order.
+        found.sort(key=lambda each: (each[1].phase == "queued", each[1].queued_at))
+        for job, state in found:
+            if state.last:
+                subscription.put(state.last)
+            else:
+                await self._take_over(job, state)
+
+    async def _adopt(self, job: Job) -> JobRun | None:
+        state = await asyncio.to_thread(journal.load, job)
+        return await self._take_over(job, state) if state else None
+
+    async def _take_over(self, job: Job, state: Journal) -> JobRun | None:
+        if state.phase == "final" or job.id in self._runs:
+            return self._runs.get(job.id)
+        run = self._make_run(job, state)
+        if state.phase == "started":
+            await run.adopt()
+        else:
+            await run.begin()
+        return run
+
+    def _make_run(self, job: Job, state: Journal) -> JobRun:
+        run = self._runs[job.id] = JobRun(job, self._hall, state, on_done=self._forget)
+        return run
+
+    def _forget(self, job_id: str) -> None:
+        self._runs.pop(job_id, None)
+
+    def _boot_file(self) -> Path:
+        from paijupyter.backends.boot import boot_zipapp
+
+        return boot_zipapp(self._place.data)

@@ -1,0 +1,90 @@
+"""This backend's own record of a job: enough to go on with it after the engine was killed at any instant."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from paijupyter.backends.base import Change, Exit, Job, State, TaskStatus
+from paijupyter.backends.local import host
+from paijupyter.backends.local.files import journal_file, read_json, write_json_durably
+
+Phase = Literal["queued", "started", "final"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ends, decided once."""
+
+    state: State
+    reason: str = ""
+    message: str = ""
+    failed_task: str | None = None
+
+
+@dataclass
+class Journal:
+    """What has been decided for a job.
+
+    Attributes:
+        phase: ``queued``: no process of the attempt was ever started; ``started``: some may have been.
+        attempt: number of the current attempt.
+        queued_at: when it came, seconds since the epoch; the order of the queue after a restart.
+        boot_id: the run of the machine that ``started`` belongs to.
+        stop: whether somebody asked to stop it.
+        outcome: how the current attempt ends, once decided.
+        last: the final change, once all processes were gone.
+    """
+
+    phase: Phase = "queued"
+    attempt: int = 0
+    queued_at: float = field(default_factory=time.time)
+    boot_id: str = ""
+    stop: bool = False
+    outcome: Outcome | None = None
+    last: Change | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"schema": 1, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Journal:
+        """Rebuild it; unknown members are ignored."""
+        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        if known.get("outcome"):
+            known["outcome"] = Outcome(**known["outcome"])
+        if known.get("last"):
+            known["last"] = _change(known["last"])
+        return cls(**known)
+
+
+def load(job: Job) -> Journal | None:
+    """Return the journal of a job, None if this backend never took it.
+
+    A journal that is lost or torn while attempts lie there counts as started: nothing may run twice.
+    """
+    data = read_json(journal_file(job))
+    if data is not None:
+        return Journal.from_json(data)
+    attempts = [int(path.parent.name) for path in job.folder.glob("tasks/*/*/spec.json")]
+    if not attempts:
+        return None
+    return Journal("started", max(attempts), boot_id=host.boot_id())
+
+
+def save(job: Job, journal: Journal) -> None:
+    """Write the journal so that it survives a power cut."""
+    write_json_durably(journal_file(job), journal.to_json())
+
+
+def _change(data: dict[str, Any]) -> Change:
+    return Change(**{**data, "tasks": tuple(_task(task) for task in data["tasks"])})
+
+
+def _task(data: dict[str, Any]) -> TaskStatus:
+    if data["exit"]:
+        ended = {**data["exit"], "last_lines": tuple(data["exit"]["last_lines"])}
+        return TaskStatus(**{**data, "exit": Exit(**ended)})
+    return TaskStatus(**data)

@@ -1,0 +1,47 @@
+"""A task's log from a byte offset, followed until the task has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+
+from paijupyter.backends.local.files import TaskFiles
+
+_CHUNK = 2**18  # bytes of one piece
+_POLL = (0.02, 0.05)  # seconds between looks: after news, and the longest
+
+
+async def follow(files: TaskFiles, offset: int, has_ended: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """Yield what there is, then what comes, until the task has ended and all of it was yielded.
+
+    Args:
+        files: of the task's attempt; nothing of it need exist yet.
+        offset: where to begin, in bytes.
+        has_ended: says whether nothing will be written any more.
+    """
+    delay = _POLL[0]
+    while True:
+        # Asked before the read: what was written before the end is then surely read.
+        ended = has_ended()
+        piece = _read(files, offset)
+        if piece:
+            offset += len(piece)
+            delay = _POLL[0]
+            yield piece
+        elif ended:
+            return
+        else:
+            await asyncio.sleep(delay)
+            delay = min(delay * 1.2, _POLL[1])
+
+
+def _read(files: TaskFiles, offset: int) -> bytes:
+    try:
+        descriptor = os.open(files.log, os.O_RDONLY)
+    except FileNotFoundError:
+        return b""
+    try:
+        return os.pread(descriptor, _CHUNK, offset)
+    finally:
+        os.close(descriptor)
