@@ -1,0 +1,86 @@
+"""The engine itself: version, schema, profiles, hand-over, API description."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from paijupyter._version import __version__
+from paijupyter.backends.base import backend_kinds
+from paijupyter.engine.call import Call
+from paijupyter.engine.route import Reply
+from paijupyter.errors import Conflict
+
+API = 1
+
+
+async def version(call: Call) -> Reply:
+    """Say who answers."""
+    return Reply(
+        {
+            "version": __version__,
+            "api": API,
+            "engine": dict(call.engine),
+            "backends": sorted(backend_kinds()),
+            "unfinished": call.service.unfinished(),
+        }
+    )
+
+
+async def schema(call: Call) -> Reply:
+    """Return what forms and option tables are made from."""
+    return Reply(await asyncio.to_thread(_schema))
+
+
+async def profiles(call: Call) -> Reply:
+    """List the profiles."""
+    return Reply({"profiles": call.service.profiles()})
+
+
+async def openapi(call: Call) -> Reply:
+    """Describe this API."""
+    from paijupyter.engine.openapi import describe
+    from paijupyter.engine.routes import ROUTES
+
+    return Reply(describe(ROUTES))
+
+
+async def handover(call: Call) -> Reply:
+    """End for a newer engine; running tasks notice nothing.
+
+    Raises:
+        Conflict: ``not-newer``, if the asker names a version that is not newer than this engine's.
+    """
+    asker = call.body.get("version")
+    if asker is not None and not is_newer(asker, __version__):
+        raise Conflict(
+            "not-newer", f"The engine is of version {__version__}, which is not older than {asker}."
+        )
+    call.end_engine()
+    return Reply({"version": __version__, "engine": dict(call.engine)})
+
+
+def is_newer(ours: str, theirs: str) -> bool:
+    """Compare two versions by their numbers; anything after the numbers does not count."""
+    return _numbers(ours) > _numbers(theirs)
+
+
+def _numbers(version: str) -> list[int]:
+    numbers = []
+    for part in version.split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return numbers
+
+
+def _schema() -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from paijupyter.protocol.fields import FIELDS
+    from paijupyter.protocol.models import JobDocument
+
+    return {
+        "fields": [asdict(field) for field in FIELDS],
+        "document": JobDocument.model_json_schema(by_alias=True),
+    }

@@ -1,0 +1,43 @@
+"""Job documents as text: plan, check, edit."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from paijupyter.engine.call import Call
+from paijupyter.engine.route import Reply
+from paijupyter.errors import InvalidDocument
+
+
+async def plan(call: Call) -> Reply:
+    """Say what a submission would do."""
+    return Reply(await call.service.plan(call.body))
+
+
+async def edit(call: Call) -> Reply:
+    """Change nodes of a document, leaving all other bytes alone."""
+    return Reply(await asyncio.to_thread(_edit, call.body["text"], call.body["patch"]))
+
+
+async def check(call: Call) -> Reply:
+    """Find everything that is wrong with a document."""
+    return Reply(await asyncio.to_thread(_check, call.body["text"], call.body.get("target", "paijupyter")))
+
+
+def _edit(text: str, patch: list[dict[str, Any]]) -> dict[str, Any]:
+    from paijupyter import protocol
+
+    changed, found = protocol.edit(text, patch)
+    return {"text": changed, "problems": [problem.to_json() for problem in found]}
+
+
+def _check(text: str, target: Any) -> dict[str, Any]:
+    from paijupyter import protocol
+
+    try:
+        document = protocol.read(text)
+        found = [*document.corrections, *protocol.check(document, target)]
+    except InvalidDocument as error:
+        found = error.problems
+    return {"problems": [problem.to_json() for problem in found]}

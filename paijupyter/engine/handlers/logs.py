@@ -1,0 +1,84 @@
+"""Logs: one task's bytes by offset, or the lines of all tasks with a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from paijupyter.engine.call import Call
+from paijupyter.engine.route import TEXT, Reply
+from paijupyter.engine.service import Service
+from paijupyter.errors import UsageProblem
+
+_LOOK_BACK_BYTES = 64 * 1024
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+async def logs(call: Call) -> Reply | None:
+    """Send the log of one task, or of all."""
+    if "task" in call.query:
+        await _one(call)
+    else:
+        await _all(call)
+    return None
+
+
+async def _one(call: Call) -> None:
+    if "cursor" in call.query:
+        raise UsageProblem("The parameter `cursor` is for the log of all tasks.", "Use `offset` with `task`.")
+    ref, task, attempt = call.path["ref"], call.query["task"], call.query.get("attempt")
+    size = call.service.log_size(ref, task, attempt)
+    offset = call.query.get("offset", 0)
+    if "tail" in call.query:
+        offset = max(offset, await _tail(call.service, ref, task, attempt, size, call.query["tail"]))
+    source = call.service.logs(ref, task, attempt, offset, call.query.get("follow", False))
+    if "limit" in call.query:
+        source = _first(source, call.query["limit"])
+    headers = {"X-Log-Offset": str(offset), "X-Log-Size": str(size)}
+    await call.sender.raw(source, f"{TEXT}; charset=utf-8", headers)
+
+
+async def _all(call: Call) -> None:
+    for name in ("offset", "limit", "attempt"):
+        if name in call.query:
+            raise UsageProblem(f"The parameter `{name}` needs `task`.", "Name a task, or use `cursor`.")
+    ref = call.path["ref"]
+    call.service.get(ref)  # an unknown job is told before the stream begins
+    source = call.service.merged_log(
+        ref, call.query.get("cursor"), call.query.get("follow", False), call.query.get("tail")
+    )
+    await call.sender.lines(source)
+
+
+async def _first(source: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
+    """Yield the first bytes of a stream, then close it."""
+    try:
+        async for chunk in source:
+            yield chunk[:limit]
+            limit -= len(chunk)
+            if limit <= 0:
+                return
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _tail(service: Service, ref: str, task: str, attempt: int | None, size: int, lines: int) -> int:
+    """Find the offset of the last lines of a log, looking back no further than needed."""
+    if lines == 0:
+        return size
+    span = _LOOK_BACK_BYTES
+    while True:
+        start = max(0, size - span)
+        parts = [chunk async for chunk in service.logs(ref, task, attempt, start, False)]
+        text = b"".join(parts)[: size - start]
+        at = len(text) - 1 if text.endswith(b"\n") else len(text)
+        for _ in range(lines):
+            at = text.rfind(b"\n", 0, at)
+            if at < 0:
+                break
+        if at >= 0:
+            return start + at + 1
+        if start == 0 or span >= _MOST_BYTES:
+            return start
+        span *= 4

@@ -1,0 +1,80 @@
+"""Trainer packages: what is missing, and the bytes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+from paijupyter.engine.call import Call
+from paijupyter.engine.route import Reply
+from paijupyter.errors import NotFound, UsageProblem
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+async def begin(call: Call) -> Reply:
+    """Take a manifest and say what is missing, or package a folder of this host."""
+    if "folder" in call.body:
+        return Reply(await asyncio.to_thread(_snapshot, Path(call.body["folder"]), call.service.packages))
+    manifest = _manifest(call.body["manifest"])
+    missing = await asyncio.to_thread(call.service.packages.missing, manifest)
+    call.manifests.add(manifest.sha256, manifest)
+    return Reply({"sha256": manifest.sha256, "missing": {"pack": missing.pack, "blobs": list(missing.blobs)}})
+
+
+async def put_pack(call: Call) -> Reply:
+    """Take the pack of a posted manifest."""
+    manifest = call.manifests.get(_sha256(call))
+    await asyncio.to_thread(call.service.packages.put_pack, manifest, call.chunks)
+    return Reply(None, 204)
+
+
+async def put_blob(call: Call) -> Reply:
+    """Take one large file."""
+    await asyncio.to_thread(call.service.packages.put_blob, _sha256(call), call.chunks)
+    return Reply(None, 204)
+
+
+async def commit(call: Call) -> Reply:
+    """Make a complete package visible."""
+    manifest = _manifest(call.body["manifest"])
+    if manifest.sha256 != _sha256(call):
+        raise UsageProblem(f"The manifest is of package `{manifest.sha256}`, not of the one in the path.")
+    await asyncio.to_thread(call.service.packages.commit, manifest)
+    return Reply({"sha256": manifest.sha256})
+
+
+async def show(call: Call) -> Reply:
+    """Return a package's manifest."""
+    manifest = await asyncio.to_thread(call.service.packages.manifest, _sha256(call))
+    return Reply(manifest.to_json())
+
+
+def _sha256(call: Call) -> str:
+    text = call.path["sha"]
+    if not _SHA256.fullmatch(text):
+        raise NotFound("Package", text, "A package is named by 64 hexadecimal digits.")
+    return text
+
+
+def _manifest(data: dict[str, Any]) -> Any:
+    from paijupyter.package.manifest import Manifest
+
+    return Manifest.from_json(data)
+
+
+def _snapshot(folder: Path, store: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from paijupyter.package import snapshot
+
+    made = snapshot(folder, store)
+    return {
+        "sha256": made.sha256,
+        "files": made.files,
+        "bytes": made.bytes,
+        "excluded": [asdict(each) for each in made.excluded],
+        "problems": [problem.to_json() for problem in made.problems],
+    }

@@ -1,0 +1,76 @@
+"""The OpenAPI 3.1 document, made from the table of routes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from paijupyter._version import __version__
+from paijupyter.engine.route import BYTES, JSON, PROBLEM, Answer, Parameter, Route
+from paijupyter.engine.schemas import COMPONENTS, named
+
+_ALWAYS = {400: "The request is not valid.", 500: "A bug; engine.log has the details."}
+_PHRASES = {
+    404: "There is no such thing.",
+    409: "The state does not allow it.",
+    410: "The events are forgotten: list again.",
+    413: "Too large.",
+    416: "Outside of the file.",
+    422: "The document or package has problems.",
+}
+
+
+def describe(routes: Iterable[Route]) -> dict[str, Any]:
+    """Return the document of a route table."""
+    found: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        found.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "paijupyter", "version": __version__, "license": {"name": "BSD-3-Clause"}},
+        "paths": found,
+        "components": {"schemas": COMPONENTS},
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": f"{route.handler.__module__.rpartition('.')[2]}_{route.name}",
+        "summary": route.summary,
+        "parameters": [
+            *(_parameter(Parameter(name, ""), "path") for name in re.findall(r"\{(\w+)\}", route.path)),
+            *(_parameter(parameter, "query") for parameter in route.query),
+        ],
+        "responses": {str(status): _answer(answer) for status, answer in route.answers.items()},
+    }
+    if route.body is not None:
+        content = {JSON: {"schema": route.body}}
+        operation["requestBody"] = {
+            "required": "required" in route.body or "anyOf" in route.body,
+            "content": content,
+        }
+    elif route.upload:
+        operation["requestBody"] = {"required": True, "content": {BYTES: {}}}
+    for status in sorted({*_ALWAYS, *route.problems}):
+        text = _ALWAYS.get(status) or _PHRASES[status]
+        operation["responses"][str(status)] = _answer(Answer(text, named("ProblemDocument"), PROBLEM))
+    return operation
+
+
+def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
+    made = {
+        "name": parameter.name,
+        "in": place,
+        "required": place == "path",
+        "schema": dict(parameter.schema),
+    }
+    return {**made, "description": parameter.description} if parameter.description else made
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    made: dict[str, Any] = {"description": answer.description}
+    if answer.schema is not None or answer.media != JSON:
+        content = {"schema": dict(answer.schema)} if answer.schema is not None else {}
+        made["content"] = {media: content for media in answer.media.split()}
+    return made

@@ -1,0 +1,298 @@
+"""The table of routes: everything the API has is a row here."""
+
+from __future__ import annotations
+
+from paijupyter.engine import schemas as s
+from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
+from paijupyter.engine.route import BYTES, LINES, TEXT, YAML, Answer, Parameter, Route
+
+_FOLLOW = Parameter("follow", "go on with what is still to come", s.FLAG)
+_TAIL = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000}
+_JOB = Answer("The job.", s.named("Job"))
+_PROBLEMS = Answer("All findings.", s.record("problems", problems=s.many(s.named("Problem"))))
+
+_ABOUT = (
+    Route(
+        "GET",
+        "/v1/version",
+        about.version,
+        "Say who answers",
+        {
+            200: Answer(
+                "Versions.",
+                s.record(
+                    "version api engine backends",
+                    version=s.TEXT,
+                    api=s.COUNT,
+                    engine=s.record("pid startedAt host", pid=s.COUNT, startedAt=s.TIME, host=s.TEXT),
+                    backends=s.many(s.TEXT),
+                    unfinished=s.COUNT,
+                ),
+            )
+        },
+    ),
+    Route(
+        "GET",
+        "/v1/schema",
+        about.schema,
+        "Return the table of fields and the job document's schema",
+        {200: Answer("Both.", s.record("fields document", fields=s.many(s.OBJECT), document=s.OBJECT))},
+    ),
+    Route(
+        "GET",
+        "/v1/profiles",
+        about.profiles,
+        "List the profiles",
+        {200: Answer("The profiles.", s.record("profiles", profiles=s.many(s.OBJECT)))},
+    ),
+    Route("GET", "/v1/openapi.json", about.openapi, "Describe this API", {200: Answer("OpenAPI.", s.OBJECT)}),
+    Route(
+        "POST",
+        "/v1/engine/handover",
+        about.handover,
+        "End for a newer engine",
+        {200: Answer("It ends now.", s.record("version engine", version=s.TEXT, engine=s.OBJECT))},
+        body=s.strict("", version=s.PLAIN),
+        problems=(409,),
+    ),
+)
+
+_DOCUMENTS = (
+    Route(
+        "POST",
+        "/v1/plan",
+        documents.plan,
+        "Say what a submission would do",
+        {200: Answer("The plan, with every problem.", s.named("Plan"))},
+        body=s.SUBMIT_REQUEST,
+        problems=(404, 409, 422),
+    ),
+    Route(
+        "POST",
+        "/v1/document/edit",
+        documents.edit,
+        "Change nodes of a document by JSON Patch",
+        {
+            200: Answer(
+                "The new text.",
+                s.record("text problems", text=s.TEXT, problems=s.many(s.named("Problem"))),
+            )
+        },
+        body=s.EDIT_REQUEST,
+        problems=(409, 422),
+    ),
+    Route(
+        "POST",
+        "/v1/document/check",
+        documents.check,
+        "Check a document",
+        {200: _PROBLEMS},
+        body=s.CHECK_REQUEST,
+        problems=(422,),
+    ),
+)
+
+_PACKAGES = (
+    Route(
+        "POST",
+        "/v1/packages",
+        packages.begin,
+        "Say what is missing of a package, or package a folder",
+        {200: Answer("What is missing, or what was packaged.", s.record("sha256", sha256=s.SHA256))},
+        body=s.PACKAGE_REQUEST,
+        problems=(404, 409, 413, 422),
+    ),
+    Route(
+        "GET",
+        "/v1/packages/{sha}",
+        packages.show,
+        "Return a package's manifest",
+        {200: Answer("The manifest.", s.named("Manifest"))},
+        problems=(404,),
+    ),
+    Route(
+        "PUT",
+        "/v1/packages/{sha}/pack",
+        packages.put_pack,
+        "Send the small files of a package",
+        {204: Answer("They are stored.")},
+        upload=True,
+        problems=(404, 409, 413, 422),
+    ),
+    Route(
+        "PUT",
+        "/v1/packages/blobs/{sha}",
+        packages.put_blob,
+        "Send one large file",
+        {204: Answer("It is stored.")},
+        upload=True,
+        problems=(404, 409, 413, 422),
+    ),
+    Route(
+        "POST",
+        "/v1/packages/{sha}/commit",
+        packages.commit,
+        "Make a complete package visible",
+        {200: Answer("It is visible.", s.record("sha256", sha256=s.SHA256))},
+        body=s.COMMIT_REQUEST,
+        problems=(404, 409, 422),
+    ),
+)
+
+_JOBS = (
+    Route(
+        "GET",
+        "/v1/jobs",
+        jobs.list_jobs,
+        "List jobs, latest first",
+        {
+            200: Answer(
+                "A page of jobs; `seq` is the number to follow events from.",
+                s.record("jobs next seq", jobs=s.many(s.named("Job")), next=s.maybe(s.TEXT), seq=s.COUNT),
+            )
+        },
+        query=(
+            Parameter("state", "states, separated by commas; `unfinished`, `final`", s.STATE_FILTER),
+            Parameter("profile", "name of a profile"),
+            Parameter("folder", "folder that the jobs were submitted from"),
+            Parameter("limit", "how many at most", _LIMIT),
+            Parameter("cursor", "`next` of the page before"),
+        ),
+    ),
+    Route(
+        "POST",
+        "/v1/jobs",
+        jobs.submit,
+        "Submit a job",
+        {201: _JOB, 200: Answer("The job that there is already.", s.named("Job"))},
+        body=s.SUBMIT_REQUEST,
+        problems=(404, 409, 422),
+    ),
+    Route(
+        "GET",
+        "/v1/jobs/{ref}",
+        jobs.get_job,
+        "Return one job",
+        {200: _JOB},
+        query=(
+            Parameter("folder", "scope of `last`: a folder"),
+            Parameter("kernel", "scope of `last`: a kernel's id"),
+        ),
+        problems=(404,),
+    ),
+    Route(
+        "DELETE",
+        "/v1/jobs/{ref}",
+        jobs.delete,
+        "Forget a final job",
+        {204: Answer("It is gone.")},
+        problems=(404, 409),
+    ),
+    Route(
+        "POST",
+        "/v1/jobs/{ref}/stop",
+        jobs.stop,
+        "Stop a job",
+        {200: _JOB},
+        body=s.strict(),
+        problems=(404, 409),
+    ),
+    Route(
+        "POST",
+        "/v1/jobs/{ref}/retry",
+        jobs.retry,
+        "Submit the same again",
+        {201: _JOB},
+        body=s.RETRY_REQUEST,
+        problems=(404, 409, 422),
+    ),
+    Route(
+        "POST",
+        "/v1/jobs/{ref}/clone",
+        jobs.clone,
+        "Submit a changed copy",
+        {201: _JOB},
+        body=s.CLONE_REQUEST,
+        problems=(404, 409, 422),
+    ),
+    Route(
+        "GET",
+        "/v1/jobs/{ref}/export",
+        jobs.export,
+        "Return the job document",
+        {200: Answer("YAML.", s.TEXT, YAML)},
+        query=(Parameter("what", "which one", {"type": "string", "enum": ["source", "submitted"]}),),
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/v1/jobs/{ref}/tasks",
+        jobs.tasks,
+        "List tasks",
+        {
+            200: Answer(
+                "A page of tasks.", s.record("tasks total", tasks=s.many(s.named("Task")), total=s.COUNT)
+            )
+        },
+        query=(
+            Parameter("attempt", "number of the attempt", s.COUNT),
+            Parameter("offset", "how many to pass over", s.COUNT),
+            Parameter("limit", "how many at most", _LIMIT),
+        ),
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/v1/jobs/{ref}/logs",
+        logs.logs,
+        "Read the log of one task (`task`), or of all",
+        {
+            200: Answer(
+                "With `task` bytes from X-Log-Offset; else frames {task, attempt, offset, text, cursor}.",
+                s.TEXT,
+                f"{TEXT} {LINES}",
+            )
+        },
+        query=(
+            Parameter("task", "`<role>-<index>`"),
+            Parameter("attempt", "number of the attempt", s.COUNT),
+            Parameter("offset", "first byte", s.COUNT),
+            Parameter("limit", "bytes at most", {"type": "integer", "minimum": 1, "maximum": 2**53}),
+            Parameter("tail", "no more than the last lines", _TAIL),
+            Parameter("cursor", "`cursor` of the last frame read"),
+            _FOLLOW,
+        ),
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/v1/jobs/{ref}/files",
+        files.list_files,
+        "List the outputs",
+        {200: Answer("The outputs.", s.record("files", files=s.many(s.named("File"))))},
+        problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/v1/jobs/{ref}/files/{path}",
+        files.get_file,
+        "Read one output, whole or by Range",
+        {200: Answer("The file.", None, BYTES), 206: Answer("The range.", None, BYTES)},
+        problems=(404, 416),
+    ),
+)
+
+_EVENTS = (
+    Route(
+        "GET",
+        "/v1/events",
+        events.events,
+        "Read changes, one JSON object a line",
+        {200: Answer("NDJSON; a blank line keeps the connection alive.", s.TEXT, LINES)},
+        query=(Parameter("since", "number of the last event read", s.COUNT), _FOLLOW),
+        problems=(410,),
+    ),
+)
+
+ROUTES: tuple[Route, ...] = (*_ABOUT, *_DOCUMENTS, *_PACKAGES, *_JOBS, *_EVENTS)

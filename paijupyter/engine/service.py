@@ -1,0 +1,128 @@
+"""What the engine asks of the job service: the seam that routes are written against.
+
+``paijupyter.jobs.JobService`` satisfies it; the tests of the engine have a smaller one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class EventBus(Protocol):
+    """The ordered stream of changes."""
+
+    @property
+    def seq(self) -> int:
+        """Number of the latest event."""
+
+    def since(self, seq: int) -> list[dict[str, Any]]:
+        """Return the events after a number; raises ``events-gone`` (410) if some of them are forgotten."""
+
+    def follow(self, since: int) -> AsyncIterator[dict[str, Any]]:
+        """Yield the events after a number, for ever."""
+
+
+class PackageStore(Protocol):
+    """The trainer packages of this host; the manifest type is the store's own."""
+
+    def missing(self, manifest: Any) -> Any:
+        """Say what is not there yet."""
+
+    def put_pack(self, manifest: Any, chunks: Iterable[bytes]) -> None:
+        """Store the small files of a package."""
+
+    def put_blob(self, sha256: str, chunks: Iterable[bytes]) -> None:
+        """Store one large file."""
+
+    def commit(self, manifest: Any) -> Any:
+        """Make a complete package visible."""
+
+    def manifest(self, sha256: str) -> Any:
+        """Return the manifest of a package."""
+
+
+class Service(Protocol):
+    """All work on jobs, as the routes call it."""
+
+    @property
+    def events(self) -> EventBus:
+        """The stream of changes."""
+
+    @property
+    def packages(self) -> PackageStore:
+        """The package store."""
+
+    async def start(self) -> None:
+        """Open the index and adopt unfinished jobs."""
+
+    async def close(self) -> None:
+        """Let go; tasks run on."""
+
+    def profiles(self) -> list[dict[str, Any]]:
+        """Return the profiles."""
+
+    async def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Say what a submission would do."""
+
+    async def submit(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Submit a job; the flag says whether it is new."""
+
+    def list(
+        self,
+        *,
+        state: str | None = None,
+        profile: str | None = None,
+        folder: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """Return a page of jobs, latest first."""
+
+    def get(self, ref: str, *, folder: str | None = None, kernel: str | None = None) -> dict[str, Any]:
+        """Return one job."""
+
+    def tasks(
+        self, ref: str, *, attempt: int | None = None, offset: int = 0, limit: int = 100
+    ) -> dict[str, Any]:
+        """Return a page of tasks."""
+
+    async def stop(self, ref: str) -> dict[str, Any]:
+        """Stop a job."""
+
+    async def retry(self, ref: str, request_id: str | None = None) -> dict[str, Any]:
+        """Submit the same job again."""
+
+    async def clone(
+        self, ref: str, changes: Mapping[str, Any], request_id: str | None = None
+    ) -> dict[str, Any]:
+        """Submit a changed copy."""
+
+    async def delete(self, ref: str) -> None:
+        """Forget a final job."""
+
+    def export(self, ref: str, what: str) -> str:
+        """Return the source or the submitted document."""
+
+    def files(self, ref: str) -> Iterable[Mapping[str, Any]]:
+        """List the outputs."""
+
+    def file(self, ref: str, path: str) -> Path:
+        """Return where one output lies."""
+
+    def log_size(self, ref: str, task: str, attempt: int | None = None) -> int:
+        """Return the size of a task's log in bytes."""
+
+    def logs(
+        self, ref: str, task: str, attempt: int | None = None, offset: int = 0, follow: bool = False
+    ) -> AsyncIterator[bytes]:
+        """Yield a task's log."""
+
+    def merged_log(
+        self, ref: str, cursor: str | None = None, follow: bool = False, tail: int | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yield frames of all tasks' logs."""
+
+    def unfinished(self) -> int:
+        """Count the jobs that are not final."""
