@@ -16,7 +16,7 @@ from .watch import Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List
+    from typing import Any, Dict, List, Optional
 
     from .unpack import State
 
@@ -88,7 +88,7 @@ class Boot:
         files.make_private(self._private)
         self._secrets = read_secrets(spec.get("secrets"))
         self._transcript.hide(value.encode("utf-8", "surrogateescape") for value in self._secrets.values())
-        self._whole_tree = tree.adopt_orphans()
+        self._runner = process.Runner(self._watch, tree.adopt_orphans())
         self._unpack()
         variables = environment(spec, os.environ)
         variables.update(self._secrets)
@@ -109,8 +109,24 @@ class Boot:
         else:
             os.mkdir(self._work)
 
-    def _install(self, variables: "Dict[str, str]") -> "Any":
-        return self._spec.get("python")
+    def _install(self, variables: "Dict[str, str]") -> "Optional[str]":
+        """Return the interpreter for the command, one that has the package's requirements."""
+        python = self._spec.get("python")
+        settings = self._spec.get("requirements")
+        if not settings or not self._spec.get("package"):
+            return python
+        if not os.path.exists(os.path.join(self._work, settings.get("file") or "requirements.txt")):
+            if not settings.get("file"):
+                return python
+        from .requirements import Requirements
+
+        requirements = Requirements(
+            settings, self._work, variables, self._runner, self._watch, self._transcript
+        )
+        found = requirements.provide(python)
+        if found and found != python:
+            variables["VIRTUAL_ENV"] = os.path.dirname(os.path.dirname(found))
+        return found
 
     def _command(self, variables: "Dict[str, str]") -> exits.Exit:
         spec = self._spec
@@ -128,9 +144,9 @@ class Boot:
         self._watch.check()
         before = memory.kills()
         grace = float(spec.get("graceSeconds", _DEFAULT_GRACE))
-        run = process.Run(self._watch, self._transcript.output, grace, self._whole_tree)
         self._ran = True
-        outcome = run.complete([bash, *_BASH, script], variables, self._work)
+        output = self._transcript.output
+        outcome = self._runner.run([bash, *_BASH, script], variables, self._work, output, grace)
         self._transcript.flush()
         if outcome.error:
             raise Failure("no-shell", "The task's bash could not be started: %s." % outcome.error.strerror)

@@ -46,16 +46,39 @@ def signal_name(number: int) -> str:
         return "signal %d" % number
 
 
-class Run:
-    """One run of a command.
+class Runner:
+    """Runs commands, one at a time.
 
     Args:
-        watch: what may end it early.
-        sink: gets its stdout and stderr, in the order in which they were written.
-        grace: seconds between TERM and KILL.
-        whole_tree: orphans of the command become children of this process (:func:`tree.adopt_orphans`).
+        watch: what may end them early.
+        whole_tree: their orphans become children of this process (:func:`tree.adopt_orphans`).
     """
 
+    def __init__(self, watch: "Watch", whole_tree: bool) -> None:
+        self._watch = watch
+        self._whole_tree = whole_tree
+
+    def run(
+        self,
+        argv: "List[str]",
+        env: "Dict[str, str]",
+        cwd: str,
+        sink: "Callable[[bytes], None]",
+        grace: float,
+    ) -> Outcome:
+        """Run a command to its end; nothing of it is left when this returns.
+
+        Args:
+            argv: the command; its first word is a path.
+            env: all its environment.
+            cwd: its working directory.
+            sink: gets its stdout and stderr, in the order in which they were written.
+            grace: seconds between TERM and KILL.
+        """
+        return _Run(self._watch, sink, grace, self._whole_tree).complete(argv, env, cwd)
+
+
+class _Run:
     def __init__(
         self, watch: "Watch", sink: "Callable[[bytes], None]", grace: float, whole_tree: bool
     ) -> None:
@@ -70,7 +93,6 @@ class Run:
         self._ended = 0.0
 
     def complete(self, argv: "List[str]", env: "Dict[str, str]", cwd: str) -> Outcome:
-        """Run the command to its end; nothing of it is left when this returns."""
         pid, output, error = spawn(argv, env, cwd)
         self._pid = pid
         self._output: "Optional[int]" = output

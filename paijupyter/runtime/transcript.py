@@ -16,6 +16,7 @@ class Transcript:
         self._values: "List[bytes]" = []
         self._mask = Mask(())
         self._line = b""
+        self._tool_lines: "List[str]" = []
 
     def hide(self, values: "Iterable[bytes]") -> None:
         """Hide these secret values from now on."""
@@ -30,7 +31,15 @@ class Transcript:
         """Take output of a tool of ours, such as pip; whole lines of it become notes."""
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
-            self.note(line.decode("utf-8", "replace"))
+            text = self.clean(line.decode("utf-8", "replace").rstrip())
+            self._tool_lines = [*self._tool_lines[-9:], text] if text else self._tool_lines
+            self.log.note(text)
+
+    def tool_lines(self, count: int) -> "List[str]":
+        """End the tool's last line and return the last lines that were not empty."""
+        if self._line:
+            self.tool_output(b"\n")
+        return self._tool_lines[-count:]
 
     def note(self, text: str) -> None:
         """Say something ourselves."""
@@ -44,6 +53,4 @@ class Transcript:
 
     def flush(self) -> None:
         """Write what is held back: the stream has ended."""
-        if self._line:
-            self.tool_output(b"\n")
         self.log.append(self._mask.finish())
