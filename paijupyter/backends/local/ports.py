@@ -11,6 +11,7 @@ import contextlib
 import random
 import socket
 from collections.abc import Container, Mapping
+from itertools import chain
 from pathlib import Path
 
 from paijupyter.errors import PaiJupyterError
@@ -42,7 +43,7 @@ def allocate(wanted: Mapping[str, Mapping[str, int]], taken: Container[int]) -> 
 def _bind(held: contextlib.ExitStack, taken: Container[int]) -> int:
     last = max(min(_LAST, _ephemeral_start() - 1), _FIRST + 1000)
     start = random.randint(_FIRST, last)  # noqa: S311 - spreading, not hiding
-    for port in (*range(start, last + 1), *range(_FIRST, start)):
+    for port in chain(range(start, last + 1), range(_FIRST, start)):
         if port in taken:
             continue
         probe = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
