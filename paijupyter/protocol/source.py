@@ -1,0 +1,239 @@
+"""YAML text to nodes with their places, or to every reason why it cannot be read.
+
+PyYAML scans and parses; composing is ours, so that depth and aliases are bounded and places are kept.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from yaml import events
+from yaml.error import Mark, MarkedYAMLError, YAMLError
+from yaml.parser import Parser
+from yaml.reader import Reader, ReaderError
+from yaml.scanner import Scanner
+
+from paijupyter.errors import InvalidDocument, Problem
+
+LARGEST = 1024 * 1024
+_DEEPEST = 100
+_MOST_NODES = 200_000
+
+Kind = Literal["scalar", "sequence", "mapping", "alias"]
+
+
+@dataclass(slots=True)
+class Node:
+    """A piece of YAML with its place in the text.
+
+    Attributes:
+        children: items of a sequence; keys and values of a mapping in turn; the target of an alias.
+        start, end: offsets of its characters; the end of a block is that of its last child.
+        line, column: 1-based place of its start.
+        style: quote or block character of a scalar; "" for a plain one and for block collections;
+            ``{`` or ``[`` for flow collections.
+        size: number of nodes in it, aliases counted as what they stand for.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    line: int
+    column: int
+    tag: str | None = None
+    text: str = ""
+    style: str = ""
+    children: tuple[Node, ...] = ()
+    anchor: str | None = None
+    size: int = 1
+
+    @property
+    def entries(self) -> list[tuple[Node, Node]]:
+        """Keys and values of a mapping."""
+        return list(zip(self.children[::2], self.children[1::2], strict=True))
+
+
+def decode(text: str | bytes) -> str:
+    """Return the text of a document.
+
+    Raises:
+        InvalidDocument: if it is too large or not in UTF-8 (or UTF-16 with a byte order mark).
+    """
+    if len(text) > LARGEST:
+        size = f"{len(text) / LARGEST:.1f} MiB"
+        raise _refused("too-large", f"Job document is {size} large; at most 1 MiB is read.", _LARGE_HINT)
+    if isinstance(text, str):
+        return text
+    utf_16 = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return text.decode("utf-16" if utf_16 else "utf-8")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        message = "Job document is not text in UTF-8."
+        raise _refused("not-utf-8", message, "Save the file as UTF-8.", line) from None
+
+
+def parse(text: str) -> Node:
+    """Return the root node of the one YAML document in a text.
+
+    Raises:
+        InvalidDocument: if it is not YAML, has no or several documents, is nested too deep, or its aliases
+            stand for too much.
+    """
+    try:
+        return _Composer(text).document()
+    except ReaderError as error:
+        before = text[: int(error.position)]
+        message = f"Character U+{_code_point(error.character):04X} is not allowed in YAML."
+        hint = "Remove it, or write it as an escape in double quotes."
+        raise _refused("yaml-syntax", message, hint, before.count("\n") + 1) from None
+    except MarkedYAMLError as error:
+        raise _syntax(error) from None
+    except (YAMLError, ValueError, OverflowError) as error:
+        # The scanner converts numbers of escapes and directives without looking at them first.
+        raise _refused("yaml-syntax", f"YAML cannot be read: {error}.") from None
+
+
+class _Composer(Reader, Scanner, Parser):
+    """Events of PyYAML to nodes."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+        self._text = text
+        self._anchors: dict[str, Node | None] = {}
+
+    def scan_to_next_token(self) -> None:
+        """Skip blanks, comments and, unlike PyYAML, also tabs behind something on the same line."""
+        super().scan_to_next_token()
+        while self.peek() == "\t" and self._behind().strip(" \t\ufeff"):
+            while self.peek() in " \t":
+                self.forward()
+            super().scan_to_next_token()
+
+    def _next(self) -> Any:
+        return self.get_event()  # type: ignore[no-untyped-call]
+
+    def _behind(self) -> str:
+        return str(self.buffer[self.pointer - self.column : self.pointer])
+
+    def document(self) -> Node:
+        """Return the root of the only document."""
+        self._next()
+        if self.check_event(events.StreamEndEvent):
+            raise _refused("empty-document", "Job document is empty.")
+        self._next()
+        root = self._node(0)
+        self._next()
+        if not self.check_event(events.StreamEndEvent):
+            mark = self._next().start_mark
+            raise _refused(
+                "several-documents",
+                "Job document must be one YAML document; a second one starts here.",
+                "Remove everything from this `---` on, or submit each part by itself.",
+                mark.line + 1,
+            )
+        return root
+
+    def _node(self, depth: int) -> Node:
+        event = self._next()
+        mark: Mark = event.start_mark
+        if depth > _DEEPEST:
+            raise _refused("too-deep", f"YAML is nested deeper than {_DEEPEST} levels.", "", mark.line + 1)
+        if isinstance(event, events.AliasEvent):
+            return self._alias(event)
+        node = _new(event)
+        if event.anchor is not None:
+            node.anchor = event.anchor
+            self._anchors[event.anchor] = None
+        if isinstance(event, events.ScalarEvent):
+            node.text, node.style = event.value, event.style or ""
+        else:
+            self._fill(node, event, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _fill(self, node: Node, start: Any, depth: int) -> None:
+        children = []
+        while not self.check_event(events.SequenceEndEvent, events.MappingEndEvent):
+            child = self._node(depth + 1)
+            children.append(child)
+            node.size += child.size
+            if node.size > _MOST_NODES:
+                raise _refused(
+                    "too-many-nodes",
+                    f"YAML stands for more than {_MOST_NODES} values.",
+                    "Aliases count as what they stand for.",
+                    node.line,
+                )
+        end = self._next()
+        node.children = tuple(children)
+        if start.flow_style:
+            node.style = "[" if node.kind == "sequence" else "{"
+            node.end = end.end_mark.index
+        elif children:
+            node.end = max(child.end for child in children)
+        else:
+            node.end = node.start
+
+    def _alias(self, event: Any) -> Node:
+        line = event.start_mark.line + 1
+        if event.anchor not in self._anchors:
+            raise _refused("yaml-syntax", f"Alias `*{event.anchor}` has no anchor before it.", "", line)
+        target = self._anchors[event.anchor]
+        if target is None:
+            raise _refused(
+                "yaml-syntax", f"Alias `*{event.anchor}` stands inside of what it repeats.", "", line
+            )
+        node = _new(event)
+        node.children, node.size = (target,), target.size
+        return node
+
+
+def _new(event: Any) -> Node:
+    kinds: dict[type, Kind] = {
+        events.ScalarEvent: "scalar",
+        events.SequenceStartEvent: "sequence",
+        events.MappingStartEvent: "mapping",
+        events.AliasEvent: "alias",
+    }
+    start, end = event.start_mark, event.end_mark
+    tag = getattr(event, "tag", None)
+    return Node(kinds[type(event)], start.index, end.index, start.line + 1, start.column + 1, tag)
+
+
+_LARGE_HINT = "Code and data belong into the trainer package, not into the document."
+_HINTS = (
+    ("mapping values are not allowed", "A text that has `: ` in it needs quotes around it."),
+    ("could not find expected ':'", "A key needs `:` and a value; check the indentation."),
+    ("expected <block end>", "Check the indentation of this line and of the one before."),
+    ("expected ',' or", "A `[` or `{` before it is not closed."),
+    ("that cannot start any token", "Put quotes around this text."),
+    ("found unexpected end of stream", "A quote is opened and never closed."),
+)
+
+
+def _syntax(error: MarkedYAMLError) -> InvalidDocument:
+    mark = error.problem_mark or error.context_mark
+    what = (error.problem or error.context or "it cannot be read").strip()
+    if "'\\t'" in what:
+        message, hint = "Tab stands where YAML wants spaces.", "Indent with spaces."
+    else:
+        message = f"YAML is not valid: {what}."
+        hint = next((hint for start, hint in _HINTS if start in what), "")
+    line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+    return _refused("yaml-syntax", message, hint, line, column)
+
+
+def _code_point(character: Any) -> int:
+    return character if isinstance(character, int) else ord(character)
+
+
+def _refused(
+    code: str, message: str, hint: str = "", line: int | None = None, column: int | None = None
+) -> InvalidDocument:
+    return InvalidDocument([Problem("error", code, message, line=line, column=column, hint=hint)])
