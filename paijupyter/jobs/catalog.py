@@ -1,0 +1,289 @@
+"""All jobs: folders on disk, unfinished ones of this host in memory, an index over both, and news to readers.
+
+Whatever changes a job goes through :meth:`Catalog.append`: onto the disk first, then into memory, index and
+event stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from paijupyter.errors import Conflict, NotFound
+from paijupyter.jobs import record as records
+from paijupyter.jobs.events import EventBus
+from paijupyter.jobs.host import Host
+from paijupyter.jobs.index import Index, Row
+from paijupyter.jobs.life import Life
+from paijupyter.jobs.live import LiveJob
+from paijupyter.jobs.record import BrokenRecord, Event
+from paijupyter.jobs.view import at_this_moment
+
+_log = logging.getLogger(__name__)
+_LEFTOVER_AGE = 600.0  # seconds; a younger draft may be another host's work
+_LOOK_AGAIN = 2.0  # seconds between two looks for what other hosts did on a shared home
+_KEPT_FINAL = 32
+
+
+class Catalog:
+    """The jobs of one data folder.
+
+    Args:
+        data: the data folder.
+        host: this machine.
+        bus: where changes are published.
+        on_final: called with a job's id when it has become final, before anybody hears of it.
+    """
+
+    def __init__(self, data: Path, host: Host, bus: EventBus, on_final: Callable[[str], None]) -> None:
+        self.folder = data / "jobs"
+        self.host = host
+        self.live: dict[str, LiveJob] = {}
+        self.broken: dict[str, str] = {}
+        self.stale: dict[str, str] = {}
+        self._data = data
+        self._bus = bus
+        self._on_final = on_final
+        self._index: Index | None = None
+        self._unsaved: dict[str, Row] = {}
+        self._final: OrderedDict[str, LiveJob] = OrderedDict()
+        self._looked = 0.0
+
+    @property
+    def index(self) -> Index:
+        """The open index."""
+        if self._index is None:
+            raise RuntimeError("the job service is not started")
+        return self._index
+
+    async def open(self) -> None:
+        """Open the index, make it agree with the folders, and load this host's unfinished jobs."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._index = Index(self._data, self.host)
+        await asyncio.to_thread(records.sweep, self.folder, (), time.time() - _LEFTOVER_AGE)
+        known = self.index.sizes()
+        there = await asyncio.to_thread(records.folder_names, self.folder)
+        self.index.remove(known.keys() - there)
+        # What the index calls final stays so; all else is read from its folder, which knows better.
+        wanted = [job for job in sorted(there) if known.get(job) is not None or job not in known]
+        for job in await asyncio.to_thread(self._read_all, wanted):
+            if not job.life.final and self.host.owns(job.record.facts):
+                self.live[job.record.id] = job
+            self._save(job)
+        self._looked = time.monotonic()
+
+    async def rebuild(self) -> None:
+        """Make the index anew from the folders."""
+        self.index.remove(self.index.sizes())
+        there = await asyncio.to_thread(records.folder_names, self.folder)
+        for job in await asyncio.to_thread(self._read_all, sorted(there)):
+            self._save(self.live.get(job.record.id, job))
+
+    def close(self) -> None:
+        """Close the index."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    async def add(
+        self, job: LiveJob, document: str, submitted: str, commands: Mapping[str, str], first: Event
+    ) -> None:
+        """Make a job's folder, then show it."""
+        await asyncio.to_thread(records.create, job.record, document, submitted, commands, first)
+        job.life = Life().after(first)
+        self.live[job.record.id] = job
+        self._save(job)
+        self._publish(job)
+
+    async def append(self, job: str, event: Event) -> None:
+        """Add an event to an unfinished job of this host; one that changes nothing is dropped.
+
+        Raises:
+            OSError: if it cannot be written; then nobody hears of it.
+        """
+        live = self.live.get(job)
+        if live is None:
+            return
+        async with live.lock:
+            after = live.life.after(event)
+            if after == live.life or job not in self.live:
+                return
+            await asyncio.to_thread(live.record.append, event, durable=_matters(live.life, after))
+            live.life = after
+            await asyncio.to_thread(live.look)
+            if after.final:
+                self._on_final(job)
+            self._save(live)
+            if after.final:
+                self.live.pop(job, None)
+                self._remember(live)
+            live.tell()
+            self._publish(live)
+
+    async def remove(self, job: str) -> None:
+        """Remove a job's folder and everything that is known of it."""
+        live = self.live.pop(job, None)
+        self._final.pop(job, None)
+        await asyncio.to_thread(records.remove, self.folder / job)
+        self._unsaved.pop(job, None)
+        self.index.remove([job])
+        if live is not None:
+            live.ended.set()
+        self._bus.publish({"type": "deleted", "id": job})
+
+    def find(self, ref: str, *, folder: str | None = None, kernel: str | None = None) -> Row:
+        """Return the job of an id, a full name, a short name (the latest), or ``last``.
+
+        Raises:
+            NotFound: if there is none.
+        """
+        self.look_around()
+        if ref == "last":
+            row = self._last(folder, kernel)
+            if row is None:
+                raise NotFound("Job", "last", "Nothing was submitted from here yet; see: list.")
+            return row
+        row = self.index.find(ref)
+        if row is None:
+            raise NotFound("Job", ref, "See what there is with: list.")
+        return row
+
+    def job(self, row: Row) -> LiveJob:
+        """Return a job with its tasks: from memory, or read from its folder.
+
+        Raises:
+            Conflict: ``record-broken`` if the folder cannot be read.
+        """
+        found = self.live.get(row.id) or self._final.get(row.id)
+        if found is None:
+            try:
+                found = LiveJob.read(records.read(self.folder / row.id))
+            except BrokenRecord as error:
+                raise Conflict("record-broken", f"Job `{row.name}` cannot be read: {error}.") from error
+            if found.life.final:
+                self._remember(found)
+        return found
+
+    def view(self, row: Row) -> dict[str, Any]:
+        """Return the view of a job as it is now."""
+        live = self.live.get(row.id)
+        if live is not None:
+            return self._now(live)
+        return at_this_moment(row.view, mine=row.host == self.host.name)
+
+    def unfinished(self, profile: str | None = None) -> list[LiveJob]:
+        """Return this host's unfinished jobs, oldest first."""
+        return [
+            self.live[job] for job in sorted(self.live) if profile in (None, self.live[job].record.profile)
+        ]
+
+    def set_stale(self, profile: str, since: str | None) -> None:
+        """Note since when a profile does not answer, or that it does again."""
+        if since is None:
+            if self.stale.pop(profile, None) is None:
+                return
+        elif profile in self.stale:
+            return
+        else:
+            self.stale[profile] = since
+        for live in self.unfinished(profile):
+            self._publish(live)
+
+    def publish(self, live: LiveJob) -> None:
+        """Tell readers of something that is no event, for example new metrics."""
+        self._publish(live)
+
+    def look_around(self) -> None:
+        """Take in what other hosts have done on a shared home; at most every two seconds."""
+        if time.monotonic() - self._looked < _LOOK_AGAIN:
+            return
+        self._looked = time.monotonic()
+        known, there = self.index.sizes(), records.folder_names(self.folder)
+        for job in known.keys() - there - self.live.keys():
+            self.index.remove([job])
+            self._bus.publish({"type": "deleted", "id": job})
+        fresh = [job for job in sorted(there - self.live.keys()) if self._is_news(job, known)]
+        for found in self._read_all(fresh):
+            self._save(found)
+            self._publish(found)
+
+    def _is_news(self, job: str, known: Mapping[str, int | None]) -> bool:
+        if job not in known:
+            return job not in self.broken
+        size = known[job]
+        if size is None:
+            return False
+        try:
+            return (self.folder / job / "events.jsonl").stat().st_size != size
+        except OSError:
+            return False
+
+    def _read_all(self, jobs: Iterable[str]) -> list[LiveJob]:
+        found = []
+        for job in jobs:
+            try:
+                found.append(LiveJob.read(records.read(self.folder / job)))
+                self.broken.pop(job, None)
+            except (BrokenRecord, OSError, KeyError, TypeError, ValueError) as error:
+                self.broken[job] = str(error)
+                _log.warning("job folder %s is left out: %s", job, error)
+        return found
+
+    def _last(self, folder: str | None, kernel: str | None) -> Row | None:
+        if kernel is not None and (row := self.index.latest("kernel", kernel)):
+            return row
+        if folder is not None:
+            return self.index.latest("folder", folder)
+        return None if kernel is not None else self.index.latest("all")
+
+    def _remember(self, job: LiveJob) -> None:
+        self._final[job.record.id] = job
+        self._final.move_to_end(job.record.id)
+        while len(self._final) > _KEPT_FINAL:
+            self._final.popitem(last=False)
+
+    def _save(self, job: LiveJob) -> None:
+        """Write a job's row; the index may fail, the folder has it all, and the row is tried again."""
+        self._unsaved[job.record.id] = job.row()
+        try:
+            self.index.put(self._unsaved.values())
+        except sqlite3.Error:
+            _log.exception("the index could not be written")
+        else:
+            self._unsaved.clear()
+
+    def _publish(self, job: LiveJob) -> None:
+        self._bus.publish({"type": "job", "job": self._now(job)})
+
+    def _now(self, live: LiveJob) -> dict[str, Any]:
+        return at_this_moment(
+            live.view(),
+            mine=live.record.id in self.live or self.host.owns(live.record.facts),
+            stale_since=None if live.life.final else self.stale.get(live.record.profile),
+            position=self._position(live),
+        )
+
+    def _position(self, live: LiveJob) -> int | None:
+        """Place in the profile's queue, from 1; None for a job that is in no queue."""
+        if (live.life.state, live.life.reason) != ("waiting", "queued") or live.record.id not in self.live:
+            return None
+        return 1 + sum(
+            other.record.id < live.record.id and other.life.reason == "queued"
+            for other in self.live.values()
+            if other.record.profile == live.record.profile and other.life.state == "waiting"
+        )
+
+
+def _matters(before: Life, after: Life) -> bool:
+    """Whether a step must be on the disk before anybody hears of it; mere news of tasks need not."""
+
+    def facts(life: Life) -> tuple[Any, ...]:
+        return (life.state, life.reason, life.attempt, life.submitted, life.stopped_by)
+
+    return facts(before) != facts(after)

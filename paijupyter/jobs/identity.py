@@ -1,0 +1,34 @@
+"""Job ids: unique, safe as a file name, and in the order of submission when sorted as text."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+_DIGITS = "234567abcdefghijklmnopqrstuvwxyz"  # base32, in the order of their code points
+_TIME_LENGTH = 10
+_RANDOM_LENGTH = 8
+_last = 0
+
+
+def new_id() -> str:
+    """Return an id of 18 characters: the time in milliseconds, then 40 random bits.
+
+    Ids made by one process always increase, also when the clock stands still or goes back.
+    """
+    global _last
+    _last = max(_last + 1, int(time.time() * 1000))
+    return _base32(_last, _TIME_LENGTH) + _base32(secrets.randbits(40), _RANDOM_LENGTH)
+
+
+def is_id(text: str) -> bool:
+    """Say whether a text has the form of an id; names on disk that have not are not job folders."""
+    return len(text) == _TIME_LENGTH + _RANDOM_LENGTH and not set(text) - set(_DIGITS)
+
+
+def _base32(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, 32)
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))

@@ -1,0 +1,136 @@
+"""One job in memory: its record, its life, and what screens show of its files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paijupyter.backends.base import Job
+from paijupyter.jobs.index import Row
+from paijupyter.jobs.life import Life, fold
+from paijupyter.jobs.metrics import Metrics
+from paijupyter.jobs.outputs import list_outputs
+from paijupyter.jobs.record import Record
+from paijupyter.jobs.view import job_view
+
+_SHOWN_OUTPUTS = 200  # in a view; all of them are at `files`
+
+
+class LiveJob:
+    """A job as this process knows it.
+
+    Attributes:
+        record: its facts.
+        life: its state after all events so far.
+        job: what its backend is told, once somebody has needed it.
+        lock: held while an event is written, so that events have one order.
+        turn: held while the job is submitted, stopped or deleted, so that these do not overlap.
+        ended: set once its state is final.
+    """
+
+    def __init__(self, record: Record, life: Life, job: Job | None = None) -> None:
+        self.record = record
+        self.life = life
+        self.job = job
+        self.lock = asyncio.Lock()
+        self.turn = asyncio.Lock()
+        self.ended = asyncio.Event()
+        self._news = asyncio.Event()
+        self._outputs: list[dict[str, Any]] = []
+        self._ports: tuple[int, Mapping[str, Any]] = (-1, {})
+        self._metrics = Metrics(self._metrics_file(0))
+
+    @classmethod
+    def read(cls, record: Record) -> LiveJob:
+        """Build a job from its folder."""
+        live = cls(record, fold(record.events()))
+        live.look()
+        return live
+
+    def look(self) -> bool:
+        """Look at the files the job writes; say whether there is something new. Once final, at all of them."""
+        attempt = self.life.attempt
+        if self._metrics.path != self._metrics_file(attempt):
+            self._metrics = Metrics(self._metrics_file(attempt))
+        if self._ports[0] != attempt and self.life.state == "running":
+            self._ports = (attempt, _ports(self._chief_folder(attempt) / "spec.json"))
+        if not self.life.final:
+            return self._metrics.read()
+        self._metrics.read_all()
+        self._outputs = list_outputs(self.record.folder, _SHOWN_OUTPUTS)
+        return True
+
+    def view(self) -> dict[str, Any]:
+        """Return the JobView, without what only holds at this moment."""
+        return job_view(
+            self.record,
+            self.life,
+            outputs=self._outputs,
+            metrics=self._metrics.to_json(),
+            ports=self._ports[1] if self.life.state == "running" else None,
+        )
+
+    def row(self) -> Row:
+        """Return the job's row of the index."""
+        facts = self.record.facts
+        return Row(
+            id=self.record.id,
+            name=facts["name"],
+            short_name=facts["shortName"],
+            profile=self.record.profile,
+            state=self.life.state,
+            reason=self.life.reason,
+            host=facts.get("host") or "",
+            submitted_at=facts["submittedAt"],
+            folder=facts.get("folder"),
+            kernel=facts.get("kernel"),
+            cell=cell_key(facts.get("notebook"), facts.get("cell")),
+            request_id=facts.get("requestId"),
+            events_size=_size(self.record.folder / "events.jsonl"),
+            view=self.view(),
+        )
+
+    def tell(self) -> None:
+        """Wake everybody who waits for a change of this job."""
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+        if self.life.final:
+            self.ended.set()
+
+    async def change(self) -> None:
+        """Wait for the next change; returns at once if the job is final."""
+        if not self.life.final:
+            await self._news.wait()
+
+    def _chief_folder(self, attempt: int) -> Path:
+        """Folder of the task that speaks for the job: task 0 of the first role that is no service."""
+        roles = self.record.facts["roles"]
+        chief = next((role for role in roles if not role.get("service")), roles[0])
+        return self.record.task_folder(f"{chief['name']}-0", attempt)
+
+    def _metrics_file(self, attempt: int) -> Path:
+        return self._chief_folder(attempt) / "metrics.jsonl"
+
+
+def cell_key(notebook: str | None, cell: Mapping[str, Any] | None) -> str | None:
+    """Return what tells one notebook cell from all others, or None where the job is of no cell."""
+    return f"{notebook or ''}#{cell['id']}" if cell and cell.get("id") else None
+
+
+def _ports(spec: Path) -> Mapping[str, Any]:
+    """Ports per task, from what the backend told the task; backends without such a file show none."""
+    try:
+        ports = json.loads(spec.read_bytes()).get("ports")
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return ports if isinstance(ports, dict) else {}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

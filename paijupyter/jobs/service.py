@@ -1,0 +1,306 @@
+"""The service: every verb on jobs, for whoever runs it (the engine)."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from paijupyter.backends.base import Place
+from paijupyter.errors import NotFound, UsageProblem
+from paijupyter.jobs import logs
+from paijupyter.jobs.catalog import Catalog
+from paijupyter.jobs.ending import Endings
+from paijupyter.jobs.events import EventBus
+from paijupyter.jobs.host import this_host
+from paijupyter.jobs.live import LiveJob
+from paijupyter.jobs.merged import merged_log
+from paijupyter.jobs.outputs import list_outputs, output_file
+from paijupyter.jobs.planning import Planner
+from paijupyter.jobs.profiles import ProfileFiles
+from paijupyter.jobs.repeating import request_again
+from paijupyter.jobs.request import Request
+from paijupyter.jobs.secrets import SecretStore
+from paijupyter.jobs.submission import Submissions, restore_secrets
+from paijupyter.jobs.tasks import task_page
+from paijupyter.jobs.watchers import Backends, Watchers
+from paijupyter.package.local_store import LocalStore
+
+_log = logging.getLogger(__name__)
+STATES = ("waiting", "running", "succeeded", "failed", "stopped")
+LIMIT = 1000
+
+
+class JobService:
+    """All jobs of one user on this host. One process at a time serves a data folder (the engine sees to it).
+
+    A ``ref`` is an id, a full name, a short name (its latest job) or ``last``.
+
+    Args:
+        data: the data folder.
+        runtime: the private folder for what must not rest, on this host.
+
+    Attributes:
+        events: the stream of changes.
+        packages: the trainer packages of this host.
+    """
+
+    def __init__(self, data: Path, runtime: Path) -> None:
+        self.events = EventBus()
+        self.packages = LocalStore(data)
+        self._secrets = SecretStore(runtime / "secrets")
+        self._profiles = ProfileFiles()
+        self._catalog = Catalog(data, this_host(), self.events, self._secrets.remove)
+        self._backends = Backends(Place(data, runtime), self._profiles)
+        planner = Planner(self._catalog.folder, self.packages, self._profiles, self._backends)
+        self._planner = planner
+        self._watchers = Watchers(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
+        self._endings = Endings(
+            self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
+        )
+        self._submissions = Submissions(
+            self._catalog, planner, self._backends, self._watchers, self._secrets, self._endings.stop
+        )
+
+    async def start(self) -> None:
+        """Open the index, adopt this host's unfinished jobs, and watch their profiles."""
+        await self._catalog.open()
+        unfinished = self._catalog.unfinished()
+        await asyncio.to_thread(self._secrets.keep_only, [live.record.id for live in unfinished])
+        await asyncio.gather(*(restore_secrets(live, self._secrets) for live in unfinished))
+        for profile in {live.record.profile for live in unfinished}:
+            self._watchers.ensure(profile)
+        for live in unfinished:
+            if live.life.stopped_by:
+                self._endings.stop_later(live)
+            elif not live.life.submitted:
+                self._submissions.resume_later(live)
+
+    async def close(self) -> None:
+        """Let go of everything; tasks run on."""
+        await self._submissions.close()
+        await self._endings.close()
+        await self._watchers.close()
+        await self._backends.close()
+        self.events.close()
+        self._catalog.close()
+
+    def unfinished(self) -> int:
+        """Count what keeps this process needed: this host's unfinished jobs, and submissions under way."""
+        return len(self._catalog.live) + self._submissions.busy
+
+    def profiles(self) -> builtins.list[dict[str, Any]]:
+        """Return all profiles, the default one first; one whose kind is not installed says so."""
+        return self._profiles.read().to_json()
+
+    # -- new jobs ---------------------------------------------------------------------------------------
+
+    async def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what submitting would do, with everything that is against it.
+
+        Raises:
+            UsageProblem: if it is no submission request at all.
+        """
+        wish = Request.of(request)
+        return (await self._planner.prepare(wish)).to_json(wish)
+
+    async def submit(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Submit a job.
+
+        Returns:
+            Its view, and whether it is new: a repeated request, or a second one of the same cell while its
+            job is unfinished, finds the first job.
+
+        Raises:
+            InvalidDocument: with all problems of the plan.
+            Conflict: ``package-missing`` or ``secrets-needed``.
+        """
+        return await self._submit(Request.of(request))
+
+    async def retry(self, ref: str, request_id: str | None = None) -> dict[str, Any]:
+        """Submit the same document and package as a new job.
+
+        Raises:
+            Conflict: ``secrets-needed`` if a secret of it is not in the keyring.
+        """
+        return await self.clone(ref, {}, request_id)
+
+    async def clone(
+        self, ref: str, changes: Mapping[str, Any], request_id: str | None = None
+    ) -> dict[str, Any]:
+        """Submit a changed copy as a new job.
+
+        Args:
+            ref: the job to copy.
+            changes: any of ``document``, ``secrets``, ``profile`` and ``package``, as in a submission.
+            request_id: makes a repeated call find the first one's job.
+
+        Raises:
+            InvalidDocument: with all problems of the plan.
+            Conflict: ``secrets-needed`` naming the secrets that must come with the changes.
+        """
+        record = self._catalog.job(self._catalog.find(ref)).record
+        return (await self._submit(request_again(record, changes, request_id)))[0]
+
+    async def _submit(self, request: Request) -> tuple[dict[str, Any], bool]:
+        job, created = await self._submissions.submit(request)
+        return self.get(job), created
+
+    # -- what there is ----------------------------------------------------------------------------------
+
+    def list(
+        self,
+        *,
+        state: str | None = None,
+        profile: str | None = None,
+        folder: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> dict[str, Any]:
+        """Return a page of jobs, latest first: ``{jobs, next, seq}``.
+
+        Args:
+            state: one state or several, separated by commas.
+            profile: name of a profile.
+            folder: folder the jobs were submitted from.
+            limit: number of jobs, from 1 to 1000.
+            cursor: the ``next`` of the page before.
+        """
+        states = [each for each in (state or "").split(",") if each]
+        unknown = [each for each in states if each not in STATES]
+        if unknown:
+            raise UsageProblem(f"State `{unknown[0]}` does not exist.", f"States: {', '.join(STATES)}.")
+        if not 1 <= limit <= LIMIT:
+            raise UsageProblem(f"Limit must be from 1 to {LIMIT}.")
+        self._catalog.look_around()
+        rows, following = self._catalog.index.page(states, profile, folder, limit, cursor)
+        return {
+            "jobs": [self._catalog.view(row) for row in rows],
+            "next": following,
+            "seq": self.events.seq,
+        }
+
+    def get(self, ref: str, *, folder: str | None = None, kernel: str | None = None) -> dict[str, Any]:
+        """Return the view of a job; ``last`` is the kernel's, else the folder's, else the latest of all.
+
+        Raises:
+            NotFound: if there is none.
+        """
+        row = self._catalog.find(ref, folder=folder, kernel=kernel)
+        live = self._catalog.live.get(row.id)
+        if live is not None:
+            live.look()
+        return self._catalog.view(row)
+
+    def tasks(
+        self, ref: str, *, attempt: int | None = None, offset: int = 0, limit: int = 100
+    ) -> dict[str, Any]:
+        """Return a page of a job's tasks, ``{tasks, total}``, in the order of roles and indexes."""
+        job = self._job(ref)
+        return task_page(job, self._attempt(job, attempt), offset, limit)
+
+    def export(self, ref: str, what: str) -> str:
+        """Return the ``source`` document, byte for byte, or the ``submitted`` one."""
+        record = self._job(ref).record
+        if what not in ("source", "submitted"):
+            raise UsageProblem("Export must be of `source` or `submitted`.")
+        return record.source if what == "source" else record.submitted
+
+    def files(self, ref: str) -> builtins.list[dict[str, Any]]:
+        """Return the outputs, ``{path, size}`` each."""
+        return list_outputs(self._job(ref).record.folder)
+
+    def file(self, ref: str, path: str) -> Path:
+        """Return where an output lies; nothing outside the job's outputs can be reached.
+
+        Raises:
+            NotFound: if there is no such output.
+        """
+        return output_file(self._job(ref).record.folder, path)
+
+    # -- logs -------------------------------------------------------------------------------------------
+
+    def log_size(self, ref: str, task: str, attempt: int | None = None) -> int:
+        """Return the length of a task's log in bytes.
+
+        Raises:
+            NotFound: if there is no such job, task or attempt.
+        """
+        job = self._job(ref)
+        logs.task_of(job, task)
+        return logs.log_size(job, task, self._attempt(job, attempt))
+
+    async def logs(
+        self, ref: str, task: str, attempt: int | None = None, offset: int = 0, follow: bool = False
+    ) -> AsyncIterator[bytes]:
+        """Yield a task's log from an offset; with ``follow``, as it grows until the task has ended."""
+        job = self._job(ref)
+        logs.task_of(job, task)
+        number = self._attempt(job, attempt)
+        if follow and job.record.id in self._catalog.live:
+            chunks = self._follow(job, task, number, offset)
+        else:
+            end = logs.log_size(job, task, number)
+            chunks = logs.stored_log(logs.log_file(job, task, number), offset, end)
+        async with aclosing(chunks):  # type: ignore[type-var]  # both are generators
+            async for chunk in chunks:
+                yield chunk
+
+    async def merged_log(
+        self, ref: str, cursor: str | None = None, follow: bool = False, tail: int | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yield ``{task, attempt, offset, text, cursor}`` of all tasks, whole lines wherever possible.
+
+        Args:
+            ref: the job.
+            cursor: of the last frame the reader had.
+            follow: go on until the job is final.
+            tail: without a cursor, begin at the last lines of the current attempt.
+        """
+        job = self._job(ref)
+        follows = follow and job.record.id in self._catalog.live
+        opener = (lambda key, attempt, offset: self._follow(job, key, attempt, offset)) if follows else None
+        async with aclosing(merged_log(job, opener, cursor, tail)) as frames:  # type: ignore[type-var]
+            async for frame in frames:
+                yield frame
+
+    async def _follow(self, live: LiveJob, task: str, attempt: int, offset: int) -> AsyncIterator[bytes]:
+        backend = await self._backends.of(live.record.profile)
+        job = await asyncio.to_thread(self._submissions.to_job, live)
+        async with aclosing(logs.followed_log(live, job, backend, task, attempt, offset)) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                yield chunk
+
+    # -- the end ----------------------------------------------------------------------------------------
+
+    async def stop(self, ref: str) -> dict[str, Any]:
+        """Stop a job and return its view; a final one is left as it is.
+
+        Raises:
+            Conflict: ``other-host`` if it runs on another host.
+        """
+        row = self._catalog.find(ref)
+        await self._endings.stop(row.id)
+        return self.get(row.id)
+
+    async def delete(self, ref: str) -> None:
+        """Remove a final job: its record, logs and outputs. Its package may be another job's and stays.
+
+        Raises:
+            Conflict: ``not-final``.
+        """
+        await self._endings.delete(self._catalog.find(ref).id)
+
+    def _job(self, ref: str) -> LiveJob:
+        return self._catalog.job(self._catalog.find(ref))
+
+    def _attempt(self, job: LiveJob, attempt: int | None) -> int:
+        if attempt is None:
+            return job.life.attempt
+        if not 0 <= attempt <= job.life.attempt:
+            raise NotFound("Attempt", str(attempt), f"The job is at attempt {job.life.attempt}.")
+        return attempt
