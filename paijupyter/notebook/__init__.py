@@ -1,1 +1,1 @@
-"""The room notebook."""
+"""From the cells of a notebook to the entry point of a job."""

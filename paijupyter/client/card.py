@@ -1,0 +1,322 @@
+"""What the card of a job and of a plan say: pure functions from the API's JSON to facts and to plain text.
+
+Both forms, text here and HTML in :mod:`paijupyter.client.card_html`, are drawn from the same facts, so that
+no screen says more than another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from paijupyter.client import words
+from paijupyter.errors import Problem, in_order
+
+MIME = "application/vnd.paijupyter.job+json"
+_LAST_LINES = 8
+_OUTPUTS = 6
+_LEFT_OUT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a card says of a job, top to bottom.
+
+    Attributes:
+        state: one of the five states.
+        name: the full name.
+        where: profile, and per role ready of all instances.
+        time: how long it has run or ran, or waits.
+        line: one sentence: the reason, or the progress.
+        metrics: name, latest value, course as small bars.
+        last_lines: end of the log of the task that failed.
+        failed_task: key of that task.
+        advice: what to do next.
+        rows: label and value of the quieter facts.
+        problems: what the plan found, worst first.
+    """
+
+    state: str
+    name: str
+    where: str
+    time: str
+    line: str = ""
+    metrics: tuple[tuple[str, str, str], ...] = ()
+    failed_task: str = ""
+    last_lines: tuple[str, ...] = ()
+    advice: str = ""
+    rows: tuple[tuple[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def icon(self) -> str:
+        """The sign of the state."""
+        return words.ICONS.get(self.state, "○")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """What a card says of a plan: whether it can be submitted, of what it is made, and every problem."""
+
+    name: str
+    profile: str
+    verdict: str
+    possible: bool
+    tasks: str
+    rows: tuple[tuple[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    documents: Mapping[str, str] = field(default_factory=dict)
+
+
+def reference(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a notebook keeps of a job: how to find it again, and nothing of its data."""
+    return {
+        "schema": 1,
+        "id": view["id"],
+        "name": view["name"],
+        "profile": view.get("profile"),
+        "packageSha256": view.get("packageSha256"),
+        "submittedAt": view.get("submittedAt"),
+    }
+
+
+def facts(view: Mapping[str, Any], problems: Iterable[Problem] = (), now: datetime | None = None) -> Facts:
+    """Gather what the card of a job says.
+
+    Args:
+        view: a JobView.
+        problems: what the plan found when the job was submitted.
+        now: the time of the snapshot.
+    """
+    state = str(view["state"])
+    failed = view.get("failedTask") or {}
+    return Facts(
+        state=state,
+        name=str(view["name"]),
+        where=" · ".join([str(view.get("profile") or "local"), *_roles(view)]),
+        time=_time(view, now),
+        line=_line(view, failed),
+        metrics=_metrics(view),
+        failed_task=f"{failed['role']}-{failed['index']}" if failed else "",
+        last_lines=tuple(str(line) for line in (failed.get("lastLines") or ())[-_LAST_LINES:]),
+        advice=str(view.get("advice") or ""),
+        rows=tuple(_rows(view)),
+        problems=tuple(in_order(problems)),
+    )
+
+
+def _roles(view: Mapping[str, Any]) -> list[str]:
+    said = []
+    for name, role in (view.get("roles") or {}).items():
+        states = role.get("states") or {}
+        there = states.get("running", 0) + states.get("succeeded", 0)
+        said.append(f"{name} {there}/{role.get('instances', 1)}")
+    return said
+
+
+def _time(view: Mapping[str, Any], now: datetime | None) -> str:
+    state = view["state"]
+    if state == "waiting":
+        return words.elapsed(view.get("since") or view.get("submittedAt"), None, now)
+    start = view.get("startedAt") or view.get("submittedAt")
+    said = words.elapsed(start, view.get("endedAt"), now)
+    return f"after {said}" if state in ("failed", "stopped") and said else said
+
+
+def _line(view: Mapping[str, Any], failed: Mapping[str, Any]) -> str:
+    state = view["state"]
+    said = words.reason(view)
+    if state == "failed" and not view.get("message"):
+        said = str(failed.get("message") or "") or outcome(view)
+    position = view.get("position")
+    if state == "waiting" and isinstance(position, int) and "position" not in said:
+        said = f"{said} · position {position}" if said else f"position {position}"
+    if view.get("staleSince"):
+        stale = f"`{view.get('profile')}` cannot be reached since {words.clock(view['staleSince'])}"
+        said = f"{said} · {stale}" if said else stale
+    return said
+
+
+def _metrics(view: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    found = view.get("metrics") or {}
+    series = found.get("series") or {}
+    last = found.get("last") or {}
+    return tuple(
+        (str(name), words.number(value), words.spark(series.get(name) or ()))
+        for name, value in last.items()
+        if name not in ("time", "timestamp")
+    )
+
+
+def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    if view.get("parameters"):
+        yield "parameters", _pairs(view["parameters"])
+    if view.get("secretNames"):
+        yield "secrets", ", ".join(view["secretNames"])
+    if view.get("ports"):
+        yield "ports", _ports(view["ports"])
+    if view.get("packageSha256"):
+        yield "package", str(view["packageSha256"])[:12]
+    if view.get("outputs"):
+        yield "outputs", _outputs(view["outputs"])
+    if view.get("attempt"):
+        yield "attempt", str(int(view["attempt"]) + 1)
+    if view.get("endedAt"):
+        yield "ended", words.clock(view["endedAt"])
+    elif view.get("submittedAt"):
+        yield "submitted", words.clock(view["submittedAt"])
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {words.number(value)}" for name, value in values.items())
+
+
+def _ports(ports: object) -> str:
+    if not isinstance(ports, Mapping):
+        return str(ports)
+    return ", ".join(f"{task} {_pairs(of)}" for task, of in ports.items() if isinstance(of, Mapping))
+
+
+def _outputs(outputs: Sequence[Mapping[str, Any]]) -> str:
+    shown = [f"{each['path']} ({words.size(int(each.get('size') or 0))})" for each in outputs[:_OUTPUTS]]
+    if len(outputs) > _OUTPUTS:
+        rest = outputs[_OUTPUTS:]
+        total = words.size(sum(int(each.get("size") or 0) for each in rest))
+        shown.append(f"{len(rest)} more ({total})")
+    return ", ".join(shown)
+
+
+def outcome(view: Mapping[str, Any]) -> str:
+    """Say how a job ended, in one clause: ``failed: worker-0 ended with exit code 3``."""
+    state = str(view["state"])
+    failed = view.get("failedTask") or {}
+    if state == "failed" and failed:
+        return f"failed: {failed['role']}-{failed['index']}{_ending(failed)}"
+    said = words.reason(view).rstrip(".")
+    return f"{state}: {said}" if said and state in ("failed", "stopped") else state
+
+
+def _ending(failed: Mapping[str, Any]) -> str:
+    if failed.get("signal"):
+        return f" was ended by signal {failed['signal']}"
+    if failed.get("code") is not None:
+        return f" ended with exit code {failed['code']}"
+    said = words.reason(failed).rstrip(".")
+    return f": {said}" if said else ""
+
+
+def text(found: Facts) -> str:
+    """Draw the card of a job as plain text."""
+    head = f"{found.icon} {found.state}  {found.name}   {found.where}"
+    lines = [f"{head} · {found.time}" if found.time else head]
+    if found.line:
+        lines.append(f"  {found.line}")
+    lines += [f"  {name} {value} {course}".rstrip() for name, value, course in found.metrics]
+    lines += [f"    {found.failed_task} │ {line}" for line in found.last_lines]
+    if found.advice:
+        lines.append(f"  → {found.advice}")
+    width = max((len(label) for label, _ in found.rows), default=0)
+    lines += [f"  {label:<{width}}  {value}" for label, value in found.rows]
+    lines += [f"  {problem_text(problem)}" for problem in found.problems]
+    return "\n".join(lines)
+
+
+def problem_text(problem: Problem) -> str:
+    """Draw one problem: its sign, its place, the sentence, and what to do."""
+    return f"{words.SEVERITIES[problem.severity]} {problem}"
+
+
+def plan_facts(plan: Mapping[str, Any], excluded: Sequence[str] = ()) -> PlanFacts:
+    """Gather what the card of a plan says.
+
+    Args:
+        plan: a Plan.
+        excluded: what the package leaves out, each in words.
+    """
+    problems = tuple(in_order(Problem.from_json(each) for each in plan.get("problems") or ()))
+    errors = sum(problem.severity == "error" for problem in problems)
+    possible = bool(plan.get("ok", not errors))
+    verdict = (
+        "can be submitted" if possible else f"cannot be submitted: {words.count(max(errors, 1), 'error')}"
+    )
+    documents = {"document": plan.get("document"), "submitted document": plan.get("submittedDocument")}
+    return PlanFacts(
+        name=str(plan.get("name") or "job"),
+        profile=str(plan.get("profile") or "local"),
+        verdict=verdict,
+        possible=possible,
+        tasks=_tasks(plan.get("roles") or ()),
+        rows=tuple(_plan_rows(plan, excluded)),
+        problems=problems,
+        documents={name: str(found) for name, found in documents.items() if found},
+    )
+
+
+def _tasks(roles: Sequence[Mapping[str, Any]]) -> str:
+    total = sum(int(role.get("instances") or 1) for role in roles)
+    gpus = sum(int(role.get("instances") or 1) * int(role.get("gpu") or 0) for role in roles)
+    said = ", ".join(f"{role['name']} ×{role.get('instances', 1)} ({_resources(role)})" for role in roles)
+    return f"{words.count(total, 'task')}: {said}" + (f"   {gpus} GPU" if gpus else "") if roles else ""
+
+
+def _resources(role: Mapping[str, Any]) -> str:
+    parts = [f"{role['gpu']} GPU"] if role.get("gpu") else []
+    if role.get("cpu"):
+        parts.append(f"{role['cpu']} CPU")
+    if role.get("memoryMB"):
+        parts.append(words.memory(role["memoryMB"]))
+    return ", ".join(parts)
+
+
+def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tuple[str, str]]:
+    if plan.get("starts"):
+        yield "starts", str(plan["starts"])
+    package = plan.get("package")
+    if package:
+        content = f"{words.count(int(package['files']), 'file')}, {words.size(int(package['bytes']))}"
+        yield "package", f"{str(package['sha256'])[:12]}: {content}"
+    if excluded:
+        more = [f"{len(excluded) - _LEFT_OUT} more"] if len(excluded) > _LEFT_OUT else []
+        yield "left out", ", ".join([*excluded[:_LEFT_OUT], *more])
+    if plan.get("parameters"):
+        yield "parameters", _pairs(plan["parameters"])
+    if plan.get("secretNames"):
+        yield "secrets", ", ".join(plan["secretNames"])
+    if plan.get("objects"):
+        yield "objects", ", ".join(_object(each) for each in plan["objects"])
+
+
+def _object(found: object) -> str:
+    if isinstance(found, Mapping):
+        return " ".join(str(found[key]) for key in ("count", "kind", "name") if found.get(key))
+    return str(found)
+
+
+def plan_text(found: PlanFacts) -> str:
+    """Draw the card of a plan as plain text."""
+    sign = "✓" if found.possible else "✕"
+    lines = [f"{found.name} on {found.profile}   {sign} {found.verdict}"]
+    if found.tasks:
+        lines.append(f"  {found.tasks}")
+    width = max((len(label) for label, _ in found.rows), default=0)
+    lines += [f"  {label:<{width}}  {value}" for label, value in found.rows]
+    lines += [f"  {problem_text(problem)}" for problem in found.problems]
+    return "\n".join(lines)
+
+
+def bundle(view: Mapping[str, Any], problems: Iterable[Problem] = ()) -> dict[str, Any]:
+    """Return the MIME bundle of a job: the reference, and snapshots for where nothing draws it live."""
+    from paijupyter.client.card_html import job_html
+
+    found = facts(view, problems)
+    return {MIME: reference(view), "text/html": job_html(found), "text/plain": text(found)}
+
+
+def plan_bundle(plan: Mapping[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the MIME bundle of a plan."""
+    from paijupyter.client.card_html import plan_html
+
+    found = plan_facts(plan, excluded)
+    return {"text/html": plan_html(found), "text/plain": plan_text(found)}

@@ -1,0 +1,402 @@
+"""The one table of verbs and options that ``%paijob`` and ``paijob`` share.
+
+A verb is added here once; its parser, its ``--help`` on both surfaces and its completion follow from the row.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
+from paijupyter.errors import UsageProblem
+
+REF = Option(
+    "job",
+    "Job by its name, its name without suffix (the latest of that name), its id, or `last`",
+    kind="word",
+    default="`last`, this kernel's (command line: this folder's) latest job",
+)
+JSON = Option("--json", "Print JSON for machines", kind="flag", default="text for people")
+PROFILE = Option(
+    "--profile",
+    "Profile, a named place where jobs run; `profile list` shows them",
+    metavar="NAME",
+    default="local",
+)
+
+_PARAM = Option(
+    "--param",
+    "Parameter, public: <% $parameters.NAME %> in commands, a variable in a Python cell",
+    kind="list",
+    metavar="NAME=VALUE",
+    short="-p",
+    default="none",
+)
+_SECRET = Option(
+    "--secret",
+    "Secret by reference: NAME=keyring:KEY, NAME=env:VARIABLE, NAME=ask (asks without showing it)",
+    kind="list",
+    metavar="NAME=REFERENCE",
+    default="none",
+)
+_FILE = Option(
+    "--file",
+    "Submit this job document; it is kept byte for byte",
+    metavar="JOB.YAML",
+    short="-f",
+    default="a document made from the options",
+)
+
+_WHAT = (
+    Option(
+        "--name",
+        "Short name of the job; a suffix is added",
+        metavar="NAME",
+        default="made from the file name",
+    ),
+    Option("--sh", "Read the cell as shell script", kind="flag", default="Python", surfaces=("magic",)),
+    Option(
+        "--yaml", "Read the cell as a whole job document", kind="flag", default="Python", surfaces=("magic",)
+    ),
+    _FILE,
+    Option(
+        "--command",
+        "Shell command that tasks run, for all roles or as ROLE=COMMAND for one",
+        kind="list",
+        metavar="[ROLE=]COMMAND",
+        default="the cell or script",
+    ),
+    PROFILE,
+    Option(
+        "--virtual-cluster",
+        "Share of the cluster the job takes its resources from",
+        metavar="NAME",
+        default="the profile's",
+        field=True,
+    ),
+)
+_WHERE = (
+    Option(
+        "--role",
+        "Task role with its instances and resources: worker:4,gpu=1,cpu=2,mem=8Gi,port=tb:1",
+        kind="list",
+        metavar="ROLE[:N][,KEY=VALUE]",
+        default="worker:1",
+    ),
+    Option("--gpu", "GPUs of each instance, where there is one role", metavar="N", default="0"),
+    Option("--cpu", "CPU cores of each instance, where there is one role", metavar="N", default="1"),
+    Option(
+        "--mem",
+        "Memory of each instance, where there is one role: 512M, 8Gi",
+        metavar="SIZE",
+        default="1Gi",
+    ),
+    Option(
+        "--image",
+        "Container image; the local profile runs without one",
+        metavar="IMAGE",
+        default="python:3.11-slim",
+        field=True,
+    ),
+)
+_WITH = (
+    _PARAM,
+    Option(
+        "--env",
+        "Environment variable of every task",
+        kind="list",
+        metavar="NAME=VALUE",
+        short="-e",
+        default="none",
+    ),
+    _SECRET,
+    Option(
+        "--package",
+        "Folder that travels with the job and is its working directory",
+        metavar="DIR",
+        default="the folder of the notebook (command line: this folder)",
+    ),
+    Option(
+        "--requirements",
+        "Requirements file in the package, installed where something of it is missing",
+        metavar="FILE",
+        default="requirements.txt if there",
+        field=True,
+    ),
+    Option(
+        "--install",
+        "Whether requirements are installed in the task",
+        choices=("never", "if-missing", "always"),
+        default="if-missing on this machine, never on clusters",
+        field=True,
+    ),
+    Option(
+        "--output",
+        "Files below the working directory to keep when a task ends: 'checkpoints/**'",
+        kind="list",
+        metavar="GLOB",
+        default="what the task writes to $PAI_OUTPUT_DIR",
+    ),
+)
+_HOW = (
+    Option("--time-limit", "Longest run time: 45s, 30m, 2h30m", metavar="TIME", default="none", field=True),
+    Option(
+        "--retry",
+        "How often a failed job is tried again by itself",
+        metavar="N",
+        default="0",
+        field=True,
+    ),
+    Option(
+        "--kernel-free",
+        "Run `python` as found on PATH",
+        kind="flag",
+        default="the interpreter of this kernel, on the local profile",
+        surfaces=("magic",),
+    ),
+    Option(
+        "--again",
+        "Submit although an unfinished job of the same cell and code exists",
+        kind="flag",
+        default="that job is shown",
+    ),
+    Option(
+        "--replace",
+        "Stop the unfinished job of the same cell (command line: of the same name) first",
+        kind="flag",
+        default="it runs on",
+    ),
+)
+_AFTER = (
+    Option("--plan", "Show what would be submitted, and submit nothing", kind="flag", default="submit"),
+    Option(
+        "--wait",
+        "Stay until the job ends and show its log; interrupting leaves the job running",
+        kind="flag",
+        default="return at once",
+    ),
+    Option(
+        "--as",
+        "Variable that gets the job's handle",
+        metavar="NAME",
+        default="none",
+        dest="variable",
+        surfaces=("magic",),
+    ),
+    Option(
+        "--json",
+        "Print JSON for machines",
+        kind="flag",
+        default="text for people",
+        surfaces=("cli",),
+    ),
+)
+_SCRIPT = (
+    Option(
+        "script",
+        "Script of the package to run: .py with python, .sh with bash",
+        kind="word",
+        default="none, then --command or -f says what runs",
+    ),
+    Option(
+        "arguments",
+        "Arguments of the script; all that follows it is passed on as it is",
+        kind="rest",
+        default="none",
+    ),
+)
+SUBMIT_OPTIONS = (*_WHAT, *_WHERE, *_WITH, *_HOW, *_AFTER, *_SCRIPT)
+
+VERBS: tuple[Verb, ...] = (
+    Verb(
+        "submit",
+        "Submit a job: a script, a job document, or (as %%paijob) a cell.",
+        SUBMIT_OPTIONS,
+        (
+            "submit train.py --epochs 20",
+            "submit --role worker:4,gpu=1,mem=8Gi --param lr=0.1 --wait train.py",
+            "submit -f job.yaml",
+        ),
+    ),
+    Verb(
+        "plan",
+        "Show what would be submitted: package, roles, document and every problem. Submits nothing.",
+        SUBMIT_OPTIONS,
+        ("plan --role worker:4,gpu=1 train.py", "plan -f job.yaml"),
+    ),
+    Verb(
+        "list",
+        "List jobs, the latest first.",
+        (
+            Option(
+                "--state",
+                "Only jobs in this state",
+                choices=("waiting", "running", "succeeded", "failed", "stopped"),
+                default="all",
+            ),
+            Option("--profile", "Only jobs of this profile", metavar="NAME", default="all"),
+            Option("--here", "Only jobs of this folder", kind="flag", default="all folders"),
+            Option("--limit", "How many at most", metavar="N", default="20"),
+            JSON,
+        ),
+        ("list", "list --state running", "list --json"),
+    ),
+    Verb(
+        "get",
+        "Show one job: its state and reason, roles, parameters, outputs, and why it failed.",
+        (REF, JSON),
+        ("get last", "get mnist-k3f9qd --json"),
+        aliases=("describe", "status"),
+    ),
+    Verb(
+        "logs",
+        "Show the log of a job, each line with its task, and end.",
+        (
+            REF,
+            Option("--follow", "Go on until the job ends", kind="flag", short="-f", default="show and end"),
+            Option("--task", "Only this task, for example worker-0", metavar="ROLE-N", default="all tasks"),
+            Option("--tail", "Only the last lines of each task", metavar="N", short="-n", default="all"),
+        ),
+        ("logs last -f", "logs mnist --task worker-0 -n 50"),
+    ),
+    Verb("stop", "Stop a job. Its record and logs stay.", (REF, JSON), ("stop last",)),
+    Verb(
+        "retry",
+        "Submit the same document and package once more, as a new job.",
+        (REF, _SECRET, *_AFTER[1:]),
+        ("retry last --wait",),
+    ),
+    Verb(
+        "clone",
+        "Submit a copy of a job with other parameters, or another document.",
+        (
+            REF,
+            Option("--name", "Short name of the copy", metavar="NAME", default="the same"),
+            _PARAM,
+            _FILE,
+            _SECRET,
+            *_AFTER[1:],
+        ),
+        ("clone last --param lr=0.01",),
+    ),
+    Verb(
+        "delete",
+        "Delete the record, logs and outputs of a job that has ended. This cannot be undone.",
+        (REF,),
+        ("delete mnist-k3f9qd",),
+    ),
+    Verb(
+        "export",
+        "Print the job document.",
+        (
+            REF,
+            Option(
+                "--what",
+                "`source` is your text byte for byte, `submitted` what the profile made of it",
+                choices=("source", "submitted"),
+                default="source",
+            ),
+            Option("--to", "File to write it to", metavar="FILE", default="shown"),
+        ),
+        ("export last --to job.yaml",),
+    ),
+    Verb(
+        "pull",
+        "Bring the outputs of a job into a folder.",
+        (
+            REF,
+            Option("--to", "Folder they go to", metavar="DIR", default="<job name> in this folder"),
+            Option("--path", "Only this output file or glob", kind="list", metavar="GLOB", default="all"),
+        ),
+        ("pull last --to results",),
+    ),
+    Verb(
+        "wait",
+        "Wait until a job ends; its end decides the exit code.",
+        (
+            REF,
+            Option("--timeout", "Give up waiting after this time: 45s, 30m", metavar="TIME", default="never"),
+            JSON,
+        ),
+        ("wait last",),
+    ),
+    Verb("version", "Show the version here and of the engine.", (JSON,)),
+    Verb("doctor", "Check engine, folders and profiles, and say how to mend what is broken.", (JSON,)),
+    Verb(
+        "profile",
+        "List the profiles: places where jobs run.",
+        (
+            Option("action", "What to do", kind="word", choices=("list",), default="list"),
+            JSON,
+        ),
+        ("profile list",),
+        aliases=("profiles",),
+    ),
+)
+_BY_NAME = {name: verb for verb in VERBS for name in (verb.name, *verb.aliases)}
+
+
+def verb_named(name: str) -> Verb:
+    """Return a verb by name or alias.
+
+    Raises:
+        UsageProblem: there is none of that name.
+    """
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(_BY_NAME), 1)
+    hint = (
+        f"`{near[0]}` is near." if near else "The verbs are: " + ", ".join(verb.name for verb in VERBS) + "."
+    )
+    raise UsageProblem(f"Verb `{name}` does not exist.", hint)
+
+
+def field_help() -> Mapping[str, str]:
+    """Return the help of the job document's fields by their flag."""
+    from paijupyter.protocol.fields import FIELDS
+
+    return {field.flag: field.help for field in FIELDS if field.flag}
+
+
+def parser_for(verb: Verb, surface: Surface, prog: str = "") -> VerbParser:
+    """Make the parser of a verb as it is called on a surface."""
+    start = "%paijob" if surface == "magic" else "paijob"
+    return build(verb, surface, prog or f"{start} {verb.name}", field_help())
+
+
+def parse_verb(name: str, words: Sequence[str], surface: Surface, prog: str = "") -> argparse.Namespace:
+    """Parse the words after a verb; the result also has ``verb``, its canonical name.
+
+    Raises:
+        UsageProblem: the verb, an option or a value is wrong.
+        HelpAsked: help was asked for.
+    """
+    verb = verb_named(name)
+    parsed = parse(verb, parser_for(verb, surface, prog), words)
+    parsed.verb = verb.name
+    for option in verb.options:  # An option of the other surface reads as not given.
+        if not hasattr(parsed, option.attribute):
+            empty = {"flag": False, "list": [], "rest": []}.get(option.kind)
+            setattr(parsed, option.attribute, empty)
+    return parsed
+
+
+def overview(surface: Surface) -> str:
+    """Return the help of the whole command: its verbs, each with its sentence."""
+    start = "%paijob" if surface == "magic" else "paijob"
+    width = max(len(verb.name) for verb in VERBS)
+    lines = [f"usage: {start} VERB [options]"]
+    if surface == "magic":
+        lines.append("       %%paijob [options of submit]   the cell below is what the job runs")
+    lines += [
+        "",
+        "Train for real from a notebook: submit a job, watch it, get its results back.",
+        "",
+        "verbs:",
+    ]
+    lines += [f"  {verb.name:<{width}}  {verb.summary}" for verb in VERBS if surface in verb.surfaces]
+    lines += ["", f"`{start} VERB --help` shows the options of a verb, each with its default."]
+    return "\n".join(lines) + "\n"

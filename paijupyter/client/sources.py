@@ -1,0 +1,349 @@
+"""What a job runs: cell, script, command or whole document become document text and generated files."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from paijupyter.errors import Problem, UsageProblem
+
+# Options that only make sense where we write the document.
+_WRITES = {
+    "role": "--role",
+    "gpu": "--gpu",
+    "cpu": "--cpu",
+    "mem": "--mem",
+    "image": "--image",
+    "command": "--command",
+    "env": "--env",
+    "output": "--output",
+    "requirements": "--requirements",
+    "time_limit": "--time-limit",
+    "retry": "--retry",
+    "install": "--install",
+    "virtual_cluster": "--virtual-cluster",
+    "sh": "--sh",
+    "script": "script",
+}
+_RUNNERS = {".py": "python", ".sh": "bash"}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a submission comes from.
+
+    Attributes:
+        surface: ``magic`` or ``cli``.
+        folder: the notebook's folder, or the command line's.
+        python: interpreter that a local task uses, or None for ``python`` on PATH.
+        notebook: path of the notebook, where known.
+        cell_id: the front end's id of the cell, where it sends one.
+        cell_number: place of the cell in its notebook, from 1, where known.
+        kernel: id of the kernel, the scope of ``last`` in a notebook.
+    """
+
+    surface: str
+    folder: Path
+    python: str | None = None
+    notebook: Path | None = None
+    cell_id: str | None = None
+    cell_number: int | None = None
+    kernel: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A job document and what has to travel with it.
+
+    Attributes:
+        document: text of the source document.
+        root: folder of the trainer package, or None where the document names a package already.
+        extra_files: generated files of the package.
+        body: text of the cell, for its hash.
+        problems: warnings found on the way.
+    """
+
+    document: str
+    root: Path | None
+    extra_files: Mapping[str, bytes] = field(default_factory=dict)
+    body: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What tasks run: one list of commands for all roles, and what was generated for it."""
+
+    commands: Sequence[str]
+    name: str
+    extra_files: Mapping[str, bytes] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+def source_of(options: Namespace, origin: Origin, body: str | None) -> Source:
+    """Make the job document that the options, and the cell below them, ask for.
+
+    Args:
+        options: parsed options of ``submit`` or ``plan``.
+        origin: where they come from.
+        body: the cell below the line of the magic, or None.
+
+    Raises:
+        UsageProblem: an option, a value or the cell is wrong.
+    """
+    if options.yaml and body is None:
+        raise UsageProblem("Option `--yaml` needs a cell with a job document below it.")
+    if options.file is not None or options.yaml:
+        return _given_document(options, origin, body)
+    return _written_document(options, origin, body)
+
+
+def _given_document(options: Namespace, origin: Origin, body: str | None) -> Source:
+    clash = [name for attribute, name in _WRITES.items() if getattr(options, attribute)]
+    if clash:
+        raise UsageProblem(
+            f"Option `{clash[0]}` does not go with a whole job document.", "Write it in the document."
+        )
+    if options.file is not None and body is not None:
+        raise UsageProblem("Option `--file` does not go with a cell below it.", "Use %paijob submit -f FILE.")
+    folder = origin.folder
+    if options.file is None:
+        text = body or ""
+    else:
+        path = origin.folder / Path(options.file).expanduser()
+        text = _read(path)
+        folder = path.parent
+    text, problems, data = overridden(text, options)
+    named = ((data.get("extras") or {}).get("paijupyter") or {}).get("package")
+    root = None if named else _root(options, folder)
+    return Source(text, root, body=body or "", problems=problems)
+
+
+def _read(path: Path) -> str:
+    try:
+        # Byte for byte: no translation of line ends.
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise UsageProblem(f"File `{path}` does not exist.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"File `{path}` cannot be read as text: {error}.") from None
+
+
+def overridden(text: str, options: Namespace) -> tuple[str, tuple[Problem, ...], Mapping[str, Any]]:
+    """Apply ``--name`` and ``--param`` to a document; all other bytes stay."""
+    from paijupyter.protocol import edit, read
+
+    data = read(text).data
+    patch: list[dict[str, Any]] = []
+    if options.name:
+        patch.append({"op": "add", "path": "/name", "value": options.name})
+    parameters = parameters_of(options)
+    if parameters and not data.get("parameters"):
+        patch.append({"op": "add", "path": "/parameters", "value": parameters})
+    elif parameters:
+        for name, value in parameters.items():
+            patch.append({"op": "add", "path": f"/parameters/{_escaped(name)}", "value": value})
+    if not patch:
+        return text, (), data
+    edited, problems = edit(text, patch)
+    return edited, tuple(problems), data
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _written_document(options: Namespace, origin: Origin, body: str | None) -> Source:
+    from paijupyter.protocol import JobOptions, build_document, write
+    from paijupyter.protocol.parameters import parse_env
+    from paijupyter.protocol.quantities import parse_duration
+    from paijupyter.protocol.secrets import parse_secret
+
+    root = _root(options, origin.folder)
+    run = _run(options, origin, root, body)
+    roles = _roles(options)
+    document = build_document(
+        JobOptions(
+            name=options.name or run.name,
+            commands=_per_role(options, run.commands, [role.name for role in roles]),
+            roles=roles,
+            parameters=parameters_of(options),
+            secrets=[parse_secret(text) for text in options.secret],
+            image=options.image,
+            env=dict(parse_env(text) for text in options.env),
+            time_limit=parse_duration(options.time_limit) if options.time_limit else None,
+            outputs=tuple(options.output),
+            notebook=_notebook(origin, root),
+            retry_count=whole(options.retry, "--retry", least=0) or 0,
+            requirements=_requirements(options, root),
+            install=options.install,
+            virtual_cluster=options.virtual_cluster,
+        )
+    )
+    return Source(write(document), root, run.extra_files, body or "", run.problems)
+
+
+def parameters_of(options: Namespace) -> dict[str, Any]:
+    """Return the typed parameters of ``--param``."""
+    from paijupyter.protocol.parameters import parse_parameter
+
+    return dict(parse_parameter(text) for text in options.param)
+
+
+def whole(text: str | None, option: str, least: int = 1) -> int | None:
+    """Read a whole number of an option; None where it was not given.
+
+    Raises:
+        UsageProblem: it is no whole number, or too small.
+    """
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise UsageProblem(f"Option `{option}` needs a whole number from {least} on, not `{text[:40]}`.")
+    return int(text)
+
+
+def _root(options: Namespace, folder: Path) -> Path:
+    root = folder / Path(options.package).expanduser() if options.package else folder
+    if not root.is_dir():
+        raise UsageProblem(f"Package folder `{root}` does not exist.", "Name another with --package DIR.")
+    return root.resolve()
+
+
+def _run(options: Namespace, origin: Origin, root: Path, body: str | None) -> _Run:
+    fallback = origin.notebook.stem if origin.notebook else "cell"
+    if body is not None:
+        if options.script:
+            raise UsageProblem(
+                f"Script `{options.script}` does not go with a cell below it.",
+                "Use %paijob submit for a script, or remove it.",
+            )
+        if options.sh:
+            return _Run(_shell_lines(body), fallback)
+        return _python_cell(body, options, origin, fallback)
+    if options.sh:
+        raise UsageProblem("Option `--sh` needs a cell with shell commands below it.")
+    if options.script:
+        return _script(options, origin, root)
+    if options.command:
+        return _Run((), root.name if origin.notebook is None else fallback)
+    raise UsageProblem(
+        "Job has nothing to run.", "Name a script, or use --command COMMAND, -f JOB.YAML or a cell."
+    )
+
+
+def _python_cell(body: str, options: Namespace, origin: Origin, name: str) -> _Run:
+    if not body.strip():
+        raise UsageProblem("Cell is empty, so the job has nothing to run.")
+    from paijupyter.notebook.cell import entry
+
+    found = entry(body, tuple(parameters_of(options)), origin.cell_number)
+    return _Run([found.command], name, {found.path: found.content}, found.problems)
+
+
+def _shell_lines(body: str) -> list[str]:
+    """Return the commands of a shell cell: line by line where nothing depends on their spaces."""
+    text = body.strip("\n")
+    if not text.strip():
+        raise UsageProblem("Cell is empty, so the job has nothing to run.")
+    lines = text.split("\n")
+    # The protocol trims each command; a here-document or an indented block must stay whole.
+    return lines if all(line and line == line.strip() for line in lines) else [text]
+
+
+def _script(options: Namespace, origin: Origin, root: Path) -> _Run:
+    given = Path(options.script).expanduser()
+    # As a person sees it: a path from here; with --package also one from there.
+    found = next((place for place in (origin.folder / given, root / given) if place.is_file()), None)
+    if found is None:
+        raise UsageProblem(f"Script `{options.script}` does not exist.", f"Looked in `{origin.folder}`.")
+    try:
+        inside = found.resolve().relative_to(root)
+    except ValueError:
+        raise UsageProblem(
+            f"Script `{options.script}` is not in the package folder `{root}`.",
+            "Name its folder with --package DIR.",
+        ) from None
+    runner = _RUNNERS.get(inside.suffix)
+    if runner is None:
+        raise UsageProblem(
+            f"Script `{options.script}` is neither .py nor .sh.", "Say what runs it with --command COMMAND."
+        )
+    command = shlex.join([runner, inside.as_posix(), *options.arguments])
+    return _Run([command], inside.stem, problems=tuple(_late_options(options)))
+
+
+def _late_options(options: Namespace) -> list[Problem]:
+    """Hint at options of ours after the script: they went to the script."""
+    from paijupyter.client.options import SUBMIT_OPTIONS
+
+    ours = {option.name for option in SUBMIT_OPTIONS if option.name.startswith("--")}
+    late = next((word for word in options.arguments if word.split("=")[0] in ours), None)
+    if late is None:
+        return []
+    message = f"Option `{late}` stands after the script, so the script gets it."
+    hint = f"To give it to paijob, put it before `{options.script}`."
+    return [Problem("hint", "option-after-script", message, hint=hint)]
+
+
+def _roles(options: Namespace) -> list[Any]:
+    from paijupyter.protocol.quantities import parse_memory
+    from paijupyter.protocol.roles import RoleSpec, parse_role
+
+    roles = [parse_role(text) for text in options.role] or [RoleSpec("worker")]
+    said = {
+        "gpu": whole(options.gpu, "--gpu", least=0),
+        "cpu": whole(options.cpu, "--cpu"),
+        "memory_mb": parse_memory(options.mem) if options.mem else None,
+    }
+    given = {name: value for name, value in said.items() if value is not None}
+    if not given:
+        return roles
+    if len(roles) > 1:
+        option = {"gpu": "--gpu", "cpu": "--cpu", "memory_mb": "--mem"}[next(iter(given))]
+        raise UsageProblem(
+            f"Option `{option}` is for a job of one role.",
+            "Give it to each role: --role worker:4,gpu=1,mem=8Gi.",
+        )
+    more: dict[str, Any] = {name: value for name, value in given.items() if getattr(roles[0], name) is None}
+    return [replace(roles[0], **more)]
+
+
+def _per_role(options: Namespace, commands: Sequence[str], roles: Sequence[str]) -> dict[str, list[str]]:
+    """Give each role its commands: its own ``--command``, else the common one, else the cell or script."""
+    own: dict[str, list[str]] = {}
+    common: list[str] = []
+    for text in options.command:
+        role, equals, command = text.partition("=")
+        if equals and role in roles:
+            own.setdefault(role, []).append(command)
+        else:
+            common.append(text)
+    if common and commands:
+        raise UsageProblem(
+            "Option `--command` for all roles does not go with a cell or script.",
+            "Write --command ROLE=COMMAND for a role that runs something else.",
+        )
+    return {role: own.get(role) or common or list(commands) for role in roles}
+
+
+def _requirements(options: Namespace, root: Path) -> str | None:
+    if options.requirements is None:
+        return None
+    name = Path(options.requirements)
+    if name.is_absolute() or ".." in name.parts or not (root / name).is_file():
+        raise UsageProblem(f"Requirements file `{name}` is not in the package folder `{root}`.")
+    return name.as_posix()
+
+
+def _notebook(origin: Origin, root: Path) -> dict[str, str] | None:
+    if origin.notebook is None:
+        return None
+    path = origin.notebook
+    inside = path.resolve()
+    shown = inside.relative_to(root).as_posix() if inside.is_relative_to(root) else path.name
+    return {"path": shown, "cell": origin.cell_id} if origin.cell_id else {"path": shown}

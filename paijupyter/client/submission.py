@@ -1,0 +1,214 @@
+"""From options to a submitted job: document, trainer package, secrets, request. Nothing here prints."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import uuid
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from paijupyter import paths
+from paijupyter.client.sources import Origin, Source, source_of
+from paijupyter.errors import InvalidDocument, Problem, UsageProblem, in_order
+
+if TYPE_CHECKING:
+    from paijupyter.package.excluded import Excluded
+    from paijupyter.protocol.secrets import SecretReference
+
+Progress = Callable[[int, int], None]
+Ask = Callable[[str], str]
+
+
+class Submitter(Protocol):
+    """The part of the client that a submission needs."""
+
+    def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the Plan of a request."""
+
+    def submit(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Submit a request; return the JobView."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A request that is ready but for its secrets.
+
+    Attributes:
+        request: the SubmitRequest without values of secrets.
+        secrets: the references to resolve.
+        left_out: what the package leaves out, each in words.
+        problems: warnings found before the engine was asked.
+    """
+
+    request: Mapping[str, Any]
+    secrets: tuple[SecretReference, ...] = ()
+    left_out: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job that was submitted, or the unfinished one of the same cell.
+
+    Attributes:
+        view: its JobView.
+        plan: what was planned, with the problems found here.
+        created: False where the job was there already.
+    """
+
+    view: Mapping[str, Any]
+    plan: Mapping[str, Any]
+    created: bool = True
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What the plan found, worst first."""
+        return [Problem.from_json(each) for each in self.plan.get("problems") or ()]
+
+
+class PlanRefused(InvalidDocument):
+    """A plan has errors, so nothing was submitted; ``plan`` is the whole of it."""
+
+    def __init__(self, plan: Mapping[str, Any], left_out: Sequence[str] = ()) -> None:
+        super().__init__([Problem.from_json(each) for each in plan.get("problems") or ()])
+        self.plan = plan
+        self.left_out = tuple(left_out)
+
+
+def prepare(
+    options: Namespace, origin: Origin, body: str | None = None, progress: Progress | None = None
+) -> Submission:
+    """Make the request of ``submit`` or ``plan``; the package goes into the store of this host.
+
+    Args:
+        options: parsed options.
+        origin: where they come from.
+        body: the cell below the line of the magic, or None.
+        progress: called with bytes done and bytes in all while the package is made.
+
+    Raises:
+        PaiJupyterError: an option, the cell, the document or the package folder cannot be used.
+    """
+    from paijupyter.protocol.secrets import parse_secret
+
+    if options.again and options.replace:
+        raise UsageProblem("Options `--again` and `--replace` exclude each other.")
+    secrets = tuple(parse_secret(text) for text in options.secret)
+    source = source_of(options, origin, body)
+    package, left_out, problems = _package(source, progress)
+    request = {
+        "document": source.document,
+        "profile": options.profile,
+        "package": package,
+        "context": _context(origin, source, kernel_free=options.kernel_free),
+        "requestId": str(uuid.uuid4()),
+        "mode": "again" if options.again else "replace" if options.replace else "normal",
+    }
+    return Submission(request, secrets, left_out, (*source.problems, *problems))
+
+
+def _package(source: Source, progress: Progress | None) -> tuple[str | None, tuple[str, ...], list[Problem]]:
+    if source.root is None:
+        return None, (), []
+    from paijupyter.package.local_store import LocalStore
+    from paijupyter.package.snapshot import snapshot
+
+    store = LocalStore(paths.data_dir())
+    found = snapshot(source.root, store, progress=progress, extra_files=source.extra_files)
+    return found.sha256 or None, _left_out(found.excluded), list(found.problems)
+
+
+def _left_out(excluded: Sequence[Excluded]) -> tuple[str, ...]:
+    """Say what is left out, the largest first; empty things and caches are not worth a word."""
+    from paijupyter.client.words import size
+
+    said = []
+    for each in excluded:
+        if not each.size and not each.hint:
+            continue
+        bound = "over " if each.at_least else ""
+        said.append(f"{each.path} ({each.reason}, {bound}{size(each.size)})" + f" {each.hint}".rstrip())
+    return tuple(said)
+
+
+def _context(origin: Origin, source: Source, *, kernel_free: bool) -> dict[str, Any]:
+    from paijupyter.notebook.context import source_hash
+
+    cell = None
+    if origin.cell_id:
+        digest = source_hash(source.document, source.body)
+        cell = {"id": origin.cell_id, "hash": digest, "number": origin.cell_number}
+    return {
+        "python": None if kernel_free else origin.python,
+        "folder": str(origin.folder),
+        "notebook": str(origin.notebook) if origin.notebook else None,
+        "cell": cell,
+        "surface": origin.surface,
+        "kernel": origin.kernel,
+        "user": getpass.getuser(),
+    }
+
+
+def plan(client: Submitter, submission: Submission) -> dict[str, Any]:
+    """Return the Plan of a submission with the problems found here; no value of a secret is sent."""
+    references = {each.name: {"reference": each.text} for each in submission.secrets}
+    found = dict(client.plan({**submission.request, "secrets": references}))
+    known = {(each.get("code"), each.get("message")) for each in found.get("problems") or ()}
+    ours = [each for each in submission.problems if (each.code, each.message) not in known]
+    both = in_order([*ours, *(Problem.from_json(each) for each in found.get("problems") or ())])
+    found["problems"] = [each.to_json() for each in both]
+    found["ok"] = bool(found.get("ok", True)) and not any(each.severity == "error" for each in both)
+    return found
+
+
+def submit(client: Submitter, submission: Submission, ask: Ask = getpass.getpass) -> Submitted:
+    """Plan, resolve the secrets, and submit.
+
+    Args:
+        client: client of the engine.
+        submission: the prepared request.
+        ask: asks the person for a secret without showing it; gets the prompt.
+
+    Raises:
+        PlanRefused: the plan has errors.
+        PaiJupyterError: a secret cannot be resolved, or the engine refuses.
+    """
+    planned = plan(client, submission)
+    if not planned["ok"]:
+        raise PlanRefused(planned, submission.left_out)
+    secrets = resolve(submission.secrets, ask)
+    view = client.submit({**submission.request, "secrets": secrets})
+    return Submitted(view, planned, bool(view.get("created", True)))
+
+
+def resolve(secrets: Sequence[SecretReference], ask: Ask) -> dict[str, dict[str, str]]:
+    """Resolve what belongs to the person's side (``ask``, ``env:``); pass on what the engine resolves.
+
+    Raises:
+        UsageProblem: a variable is not set, or nothing was typed.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for secret in secrets:
+        if secret.scheme == "ask":
+            value = ask(f"Secret {secret.name}: ")
+            if not value:
+                raise UsageProblem(f"Secret `{secret.name}` was left empty, so nothing was submitted.")
+            found[secret.name] = {"value": value, "reference": secret.text}
+        elif secret.scheme == "env":
+            if not os.environ.get(secret.target):
+                raise UsageProblem(
+                    f"Variable `{secret.target}` of secret `{secret.name}` is not set here.",
+                    "Set it, or use NAME=ask or NAME=keyring:KEY.",
+                )
+            found[secret.name] = {"value": os.environ[secret.target], "reference": secret.text}
+        else:
+            found[secret.name] = {"reference": secret.text}
+    return found
+
+
+def with_document(submission: Submission, document: str) -> Submission:
+    """Return the submission with another document text."""
+    return replace(submission, request={**submission.request, "document": document})

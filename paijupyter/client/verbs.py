@@ -1,0 +1,211 @@
+"""The verbs that ask the engine one thing and answer with one thing; the surfaces only show the answer."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paijupyter.client import card, tables, words
+from paijupyter.client.sources import Origin, parameters_of, whole
+from paijupyter.client.submission import Ask, resolve
+from paijupyter.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from paijupyter.client.client import JobsClient
+
+
+Connect = Callable[[], "JobsClient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer of a verb.
+
+    Attributes:
+        text: for people.
+        data: for machines (``--json``).
+        html: for notebooks, or "".
+        view: the JobView it is about, where it is about one job.
+        submitted: whether that job is new.
+    """
+
+    text: str
+    data: Any = None
+    html: str = ""
+    view: Mapping[str, Any] | None = None
+    submitted: bool = False
+
+
+def find(client: JobsClient, options: Namespace, origin: Origin) -> Mapping[str, Any]:
+    """Return the JobView of the job that the options name; ``last`` where they name none.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    ref = options.job or "last"
+    if ref != "last":
+        return client.get(ref)
+    if origin.surface == "magic":
+        return client.get(ref, kernel=origin.kernel)
+    return client.get(ref, folder=str(origin.folder))
+
+
+def run(connect: Connect, options: Namespace, origin: Origin, ask: Ask) -> Reply:
+    """Carry out a verb that answers once.
+
+    Args:
+        connect: returns a client of the engine.
+        options: parsed options, with ``verb``.
+        origin: where they come from.
+        ask: asks for a secret without showing it.
+
+    Raises:
+        PaiJupyterError: the job does not exist, or the engine refuses.
+    """
+    if options.verb == "doctor":
+        return _doctor(connect)
+    if options.verb == "clone":
+        return _clone(connect(), options, origin, ask)
+    if options.verb == "retry":
+        return _retry(connect(), options, origin, ask)
+    return _VERBS[options.verb](connect(), options, origin)
+
+
+def _list(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    limit = whole(options.limit, "--limit") or 20
+    folder = str(origin.folder) if options.here else None
+    found = client.list(state=options.state, profile=options.profile, folder=folder, limit=limit)
+    views = found["jobs"]
+    if not views:
+        return Reply("No jobs.", [], "No jobs.")
+    rows = tables.job_rows(views)
+    text, html = tables.plain(tables.JOB_COLUMNS, rows), tables.html(tables.JOB_COLUMNS, rows)
+    return Reply(text, views, html)
+
+
+def _get(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    view = find(client, options, origin)
+    return Reply(card.text(card.facts(view)), view, view=view)
+
+
+def _stop(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    before = find(client, options, origin)
+    if before["state"] in words.FINAL:
+        return Reply(f"`{before['name']}` has already ended: {before['state']}.", before, view=before)
+    view = client.stop(before["id"])
+    if view["state"] in words.FINAL:
+        return Reply(f"`{view['name']}` {view['state']}. Its logs stay.", view, view=view)
+    return Reply(f"`{view['name']}` is being stopped. Its logs stay.", view, view=view)
+
+
+def _retry(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> Reply:
+    from paijupyter.protocol.secrets import parse_secret
+
+    before = find(client, options, origin)
+    secrets = resolve([parse_secret(text) for text in options.secret], ask)
+    view = client.retry(before["id"], secrets or None)
+    return Reply(f"`{view['name']}` is submitted from `{before['name']}`.", view, view=view, submitted=True)
+
+
+def _clone(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> Reply:
+    from paijupyter.client.sources import overridden
+    from paijupyter.protocol.secrets import parse_secret
+
+    before = find(client, options, origin)
+    secrets = resolve([parse_secret(text) for text in options.secret], ask)
+    changes: dict[str, Any] = {"secrets": secrets} if secrets else {}
+    if options.file is not None:
+        changes["document"] = (origin.folder / Path(options.file).expanduser()).read_bytes().decode()
+    if parameters_of(options) or options.name:
+        text = changes.get("document") or client.export(before["id"], "source")
+        changes["document"], _, _ = overridden(text, options)
+    view = client.clone(before["id"], changes)
+    return Reply(f"`{view['name']}` is submitted from `{before['name']}`.", view, view=view, submitted=True)
+
+
+def _delete(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    if not options.job:
+        raise UsageProblem("Argument `job` is missing.", "Deleting cannot be undone, so name the job.")
+    view = find(client, options, origin)
+    client.delete(view["id"])
+    return Reply(f"`{view['name']}` is deleted: its record, logs and outputs are gone.", view)
+
+
+def _export(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    view = find(client, options, origin)
+    text = client.export(view["id"], options.what or "source")
+    if not options.to:
+        return Reply(text, text)
+    path = origin.folder / Path(options.to).expanduser()
+    path.write_bytes(text.encode())
+    return Reply(f"Document of `{view['name']}` is in `{path}`.", text)
+
+
+def _pull(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    view = find(client, options, origin)
+    folder = origin.folder / Path(options.to or ".").expanduser()
+    there = [str(each["path"]) for each in client.files(view["id"])]
+    wanted = _matching(there, options.path)
+    if not there:
+        return Reply(f"`{view['name']}` has no outputs.", [], view=None)
+    found = list(client.pull(view["id"], folder, wanted))
+    shown = [f"  {path}" for path in found]
+    said = f"{words.count(len(found), 'file')} of `{view['name']}`:"
+    return Reply("\n".join([said, *shown]), [str(path) for path in found])
+
+
+def _matching(paths: Iterable[str], globs: Iterable[str]) -> list[str] | None:
+    """Return the paths that any glob matches; None where no glob is given."""
+    from fnmatch import fnmatchcase
+
+    patterns = list(globs)
+    if not patterns:
+        return None
+    found = [path for path in paths if any(fnmatchcase(path, pattern) for pattern in patterns)]
+    if not found:
+        raise UsageProblem(f"Output `{patterns[0]}` does not exist.", "`get` shows what there is.")
+    return found
+
+
+def _version(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    from paijupyter._version import __version__
+
+    engine = client.version()
+    lines = [f"paijupyter {__version__}", f"engine {engine.get('version')}"]
+    if engine.get("backends"):
+        lines.append("backends " + ", ".join(map(str, engine["backends"])))
+    return Reply("\n".join(lines), {"version": __version__, "server": engine})
+
+
+def _profiles(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    found = client.profiles()
+    rows = tables.profile_rows(found)
+    columns = tables.PROFILE_COLUMNS
+    return Reply(tables.plain(columns, rows), found, tables.html(columns, rows))
+
+
+def _doctor(connect: Connect) -> Reply:
+    from paijupyter.client.doctor import examine
+
+    checks = examine(connect)
+    lines = []
+    for check in checks:
+        lines.append(f"{'✓' if check.ok else '✕'} {check.name}: {check.message}")
+        if check.fix:
+            lines.append(f"  → {check.fix}")
+    return Reply("\n".join(lines), [check.to_json() for check in checks])
+
+
+_VERBS: Mapping[str, Callable[[Any, Namespace, Origin], Reply]] = {
+    "list": _list,
+    "get": _get,
+    "stop": _stop,
+    "delete": _delete,
+    "export": _export,
+    "pull": _pull,
+    "version": _version,
+    "profile": _profiles,
+}
