@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,15 +46,25 @@ class Attempt:
     """Starts or adopts the boot processes of an attempt, watches and ends them.
 
     Args:
+        boot: returns the zipapp that the tasks run. Blocking.
+        devices: the GPUs that each task may see, None on a machine without any.
         wake: called from the loop when a process has ended.
-        boot: the zipapp that the tasks run.
     """
 
-    def __init__(self, job: Job, number: int, place: Place, boot: Path, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        number: int,
+        place: Place,
+        boot: Callable[[], Path],
+        devices: Mapping[str, list[str]] | None,
+        wake: Callable[[], None],
+    ) -> None:
         self.job = job
         self.number = number
         self._place = place
         self._boot = boot
+        self._devices = devices
         self._wake = wake
         self._has_barrier = has_barrier(job)
         self.tasks = {
@@ -93,6 +104,7 @@ class Attempt:
             each.files.folder.mkdir(parents=True, exist_ok=True)
             write_json(each.files.spec, told[key])
         (self.job.folder / "output").mkdir(exist_ok=True)
+        self._boot()
 
     def ports(self) -> set[int]:
         """Return the ports that the attempt holds. Blocking."""
@@ -159,6 +171,14 @@ class Attempt:
         """Kill whatever still lives."""
         await tree.end([each.owner(self._marks(each)) for each in self.live])
 
+    async def give_up(self) -> None:
+        """Kill whatever still lives, and take it as stopped without a look at the disk."""
+        await self.kill()
+        for each in self.live:
+            each.ended = True
+            each.status = replace(each.status, state="stopped", reason="", ended_at=time.time())
+        self.close()
+
     def mark_running(self) -> None:
         """Note that the user's commands run now."""
         for each in self.live:
@@ -172,9 +192,11 @@ class Attempt:
                 each.process.close()
 
     def _spawn(self, each: Running) -> None:
-        environment = inherited(os.environ, self.job.python)
+        environment = {**inherited(os.environ, self.job.python), **self._marks(each)}
+        if self._devices is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(self._devices.get(each.task.key, ()))
         with contextlib.suppress(AlreadyRuns):
-            self._follow(each, spawn(self._boot, each.files, {**environment, **self._marks(each)}))
+            self._follow(each, spawn(self._boot(), each.files, environment))
 
     def _resolve(self, each: Running) -> None:
         """Bring a task of an earlier engine under watch, or start it if it never was."""

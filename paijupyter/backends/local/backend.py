@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from paijupyter import __version__
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
-from paijupyter.backends.local import journal, logs
+from paijupyter.backends.local import host, journal, logs
 from paijupyter.backends.local.changes import Changes, Subscription
 from paijupyter.backends.local.files import journal_file, secrets_file, task_files
 from paijupyter.backends.local.journal import Journal
 from paijupyter.backends.local.plan import plan
 from paijupyter.backends.local.queue import Queue, capacity_of
-from paijupyter.backends.local.run import Hall, JobRun
+from paijupyter.backends.local.run import JobRun
+from paijupyter.backends.local.share import Hall, refuse_too_big
 
 
 class LocalBackend:
@@ -31,7 +33,8 @@ class LocalBackend:
         self._place = place
         self._changes = Changes()
         self._queue = Queue(capacity_of(profile))
-        self._hall = Hall(profile, place, self._queue, self._changes, self._boot_file)
+        gpus = host.gpus() if self._queue.capacity.gpu else ()
+        self._hall = Hall(profile, place, self._queue, self._changes, self._boot_file, gpus)
         self._runs: dict[str, JobRun] = {}
         self._beginnings: dict[str, asyncio.Task[None]] = {}
 
@@ -54,7 +57,7 @@ class LocalBackend:
         """Queue or start the job.
 
         Raises:
-            PaiJupyterError: ``cannot-start`` or ``no-free-port``; nothing is left of the job then.
+            PaiJupyterError: ``never-fits``, ``cannot-start`` or ``no-free-port``; nothing is left of it then.
         """
         if job.id not in self._beginnings and job.id not in self._runs:
             self._beginnings[job.id] = asyncio.create_task(self._begin(job, secrets))
@@ -123,6 +126,7 @@ class LocalBackend:
             if found is not None:
                 await self._take_over(job, found)
                 return
+            refuse_too_big(job, self._hall)
             run = self._make_run(job, Journal())
             try:
                 await run.provide(secrets)
@@ -147,6 +151,8 @@ class LocalBackend:
         for job, state in found:
             if state.last:
                 subscription.put(state.last)
+            elif not job.folder.is_dir():
+                subscription.put(_lost(job))
             else:
                 await self._take_over(job, state)
 
@@ -161,7 +167,7 @@ class LocalBackend:
         if state.phase == "started":
             await run.adopt()
         else:
-            await run.begin()
+            run.resume()
         return run
 
     def _make_run(self, job: Job, state: Journal) -> JobRun:
@@ -175,3 +181,8 @@ class LocalBackend:
         from paijupyter.backends.boot import boot_zipapp
 
         return boot_zipapp(self._place.data)
+
+
+def _lost(job: Job) -> Change:
+    message = f"The folder of job `{job.name}` is gone, so nothing is known of it."
+    return Change(job.id, 0, "failed", time.time(), "lost", message)

@@ -78,6 +78,8 @@ class Course:
 
     async def judge(self, ended: list[Running]) -> None:
         """Ask the completion policy after each end, in order: the first that decides is the cause."""
+        if not (ended or self._journal.stop):
+            return
         before = self._journal.outcome
         new = {each.task.key for each in ended}
         states = Counter(
@@ -92,8 +94,15 @@ class Course:
         if self._journal.outcome is not before:
             await self._save()
 
-    def position(self) -> tuple[State, str, str]:
-        """Return state, reason and message of the job as it stands."""
+    def say_position(self) -> None:
+        """Say where the job stands, and each of its tasks."""
+        self._is_running = self._attempt.is_past_barrier
+        if self._is_running:
+            self._attempt.mark_running()
+        self._say(*self._position(), tasks=self._attempt.statuses)
+
+    def _position(self) -> tuple[State, str, str]:
+        """Return state, reason and message of the job."""
         if not self._attempt.is_past_barrier:
             return "waiting", "starting", self._missing()
         if self._journal.outcome is None:
@@ -115,11 +124,9 @@ class Course:
     def _announce(self, ended: list[Running]) -> None:
         """Say what is new. That it runs is said even of a job whose tasks have all ended by now."""
         if not self._is_running and self._attempt.is_past_barrier:
-            self._is_running = True
-            self._attempt.mark_running()
-            self._say(*self.position(), tasks=self._attempt.statuses)
+            self.say_position()
         elif ended:
-            self._say(*self.position(), tasks=tuple(each.status for each in ended))
+            self._say(*self._position(), tasks=tuple(each.status for each in ended))
         elif not self._is_running:
             self._name_the_missing()
 
@@ -136,7 +143,7 @@ class Course:
         if self._terminated_at is None:
             self._terminated_at = now
             if self._is_running:
-                self._say(*self.position())
+                self._say(*self._position())
             self._attempt.terminate()
         elif now - self._terminated_at >= GRACE_SECONDS + _PATIENCE:
             await self._attempt.kill()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import platform
 import re
 import subprocess
 from pathlib import Path
@@ -16,7 +15,7 @@ _MEMORY_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-_GPU_DEVICE = re.compile(r"nvidia\d+")
+_GPU_DEVICE = re.compile(r"nvidia(\d+)")
 
 
 @functools.cache
@@ -85,13 +84,12 @@ def memory_mb() -> float:
     return float(total // 2**20)
 
 
-def gpus() -> int:
-    """Return the number of NVIDIA devices of this host."""
+def gpus() -> tuple[str, ...]:
+    """Return the NVIDIA GPUs that this process may use, by the names that CUDA knows."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return tuple(name for name in given.replace(" ", "").split(",") if name not in ("", "-1"))
     with contextlib.suppress(OSError):
-        return sum(1 for name in os.listdir("/dev") if _GPU_DEVICE.fullmatch(name))
-    return 0
-
-
-def name() -> str:
-    """Return a phrase for this machine, for capabilities."""
-    return f"{platform.system()} {platform.machine()}"
+        found = filter(None, (_GPU_DEVICE.fullmatch(name) for name in os.listdir("/dev")))
+        return tuple(str(number) for number in sorted(int(match[1]) for match in found))
+    return ()

@@ -32,6 +32,7 @@ class Journal:
         attempt: number of the current attempt.
         queued_at: when it came, seconds since the epoch; the order of the queue after a restart.
         boot_id: the run of the machine that ``started`` belongs to.
+        devices: the GPUs of each task.
         stop: whether somebody asked to stop it.
         outcome: how the current attempt ends, once decided.
         last: the final change, once all processes were gone.
@@ -41,6 +42,7 @@ class Journal:
     attempt: int = 0
     queued_at: float = field(default_factory=time.time)
     boot_id: str = ""
+    devices: dict[str, list[str]] = field(default_factory=dict)
     stop: bool = False
     outcome: Outcome | None = None
     last: Change | None = None
@@ -71,7 +73,9 @@ def load(job: Job) -> Journal | None:
     attempts = [int(path.parent.name) for path in job.folder.glob("tasks/*/*/spec.json")]
     if not attempts:
         return None
-    return Journal("started", max(attempts), boot_id=host.boot_id())
+    started = [read_json(path) or {} for path in job.folder.glob("tasks/*/*/started.json")]
+    boot_ids = {str(facts.get("bootId") or "") for facts in started} - {""}
+    return Journal("started", max(attempts), boot_id=boot_ids.pop() if boot_ids else host.boot_id())
 
 
 def save(job: Job, journal: Journal) -> None:

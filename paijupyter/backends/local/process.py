@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Callable
@@ -69,6 +70,10 @@ class BootProcess:
             descriptor = os.pidfd_open(self.pid)
         except OSError:
             return None  # gone already, an old kernel, or no descriptor left: polling tells
+        if descriptor > resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2:
+            # Starting processes, logs and sockets need descriptors too.
+            os.close(descriptor)
+            return None
         if self._child is None and not self.is_alive():
             # The number was reused between our look and the open; what we hold is a stranger.
             os.close(descriptor)

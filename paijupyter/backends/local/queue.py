@@ -129,7 +129,7 @@ def capacity_of(profile: Profile) -> Resources:
     return Resources(
         float(settings.get("cpu") or _CPU_PER_CORE * host.cores()),
         float(settings.get("memoryMB") or host.memory_mb()),
-        float(settings["gpu"]) if settings.get("gpu") is not None else float(host.gpus()),
+        float(settings["gpu"]) if settings.get("gpu") is not None else float(len(host.gpus())),
     )
 
 
