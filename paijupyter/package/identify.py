@@ -23,8 +23,9 @@ from paijupyter.package.progress import Meter
 from paijupyter.package.reading import FileChanging, Reading, is_notebook, read_large, read_whole
 from paijupyter.package.selection import Selected, Selection
 from paijupyter.package.staging import Staging
-from paijupyter.package.stat_cache import Row, is_settled
+from paijupyter.package.stat_cache import Row, RowTuple, is_settled
 
+_BROKEN = Row._fields.index("broken")
 _BATCH_FILES = 64
 _BATCH_BYTES = 4 << 20
 
@@ -41,8 +42,7 @@ class Contents:
         small: what goes into the pack if it turns out small: files on disk, and those of ``given``.
         large: the other files.
         given: contents that are no files on disk: generated files and targets of links.
-        rows: what the next look may believe; the same as before if ``news`` is false.
-        news: whether anything was read.
+        fresh: what the next look may believe of the files that were read.
         entries: the rows of the manifest.
         problems: what stands against it.
         pack: a staged file with the bytes of the pack, if they were read in passing.
@@ -53,8 +53,7 @@ class Contents:
     small: list[Selected] = field(default_factory=list)
     large: list[Selected] = field(default_factory=list)
     given: dict[str, Reading] = field(default_factory=dict)
-    rows: dict[str, Row] = field(default_factory=dict)
-    news: bool = False
+    fresh: dict[str, Row] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     pack: Path | None = None
@@ -113,39 +112,31 @@ class Identification:
         self._staging = staging
         self._meter = meter
 
-    def run(self, known: Mapping[str, Row]) -> Manifest:
+    def run(self, known: Mapping[str, RowTuple]) -> Manifest:
         """Return the manifest; rows of the last look are believed of files whose numbers are the same.
 
         Raises:
             Moved: if a large file became a small one on the way.
         """
         contents = self._contents
-        old_small, new_small = _split(contents.small, known)
-        old_large, new_large = _split(contents.large, known)
+        believed, new_small = _believe(contents.small, known)
+        contents.entries, new_large = _believe(contents.large, known)
         unread = sum(file.size for file in new_small)
-        everything = unread * 2 > sum(file.size for file in contents.small)
-        to_read = contents.small if everything else new_small
-        self._meter.expect(sum(file.size for file in to_read) + sum(file.size for file in new_large))
-        self._believe(old_large, known)
-        if everything:
-            self._pack(to_read)
+        if unread * 2 > sum(file.size for file in contents.small):
+            self._expect(contents.small, new_large)
+            self._pack(contents.small)
         else:
-            self._believe(old_small, known)
-            for outcome in contents.read_small(self._pool, to_read):
+            self._expect(new_small, new_large)
+            contents.entries += believed
+            contents.problems += [broken_notebook(e.path) for e in believed if known[e.path][_BROKEN]]
+            for outcome in contents.read_small(self._pool, new_small):
                 self._note(outcome)
         for large in in_order(self._pool, self._read_large, new_large):
             self._note_large(large)
-        contents.news = contents.news or len(contents.rows) != len(known)
         return Manifest(contents.entries)
 
-    def _believe(self, files: Iterable[Selected], known: Mapping[str, Row]) -> None:
-        contents = self._contents
-        for file in files:
-            path = file.path
-            row = contents.rows[path] = known[path]
-            contents.entries.append(Entry(path, file.mode, row.packed_size, row.digest.hex()))
-            if row.broken:
-                contents.problems.append(broken_notebook(path))
+    def _expect(self, *lists: Iterable[Selected]) -> None:
+        self._meter.expect(sum(file.size for files in lists for file in files))
 
     def _pack(self, files: Iterable[Selected]) -> None:
         """Read the small files and write the pack in the same pass."""
@@ -181,8 +172,7 @@ class Identification:
         _, _, size, mtime_ns, ctime_ns, inode = file
         if file.path not in self._contents.given and is_settled(mtime_ns, ctime_ns, self._read_at_ns):
             row = Row(size, mtime_ns, ctime_ns, inode, packed_size, broken, digest)
-            self._contents.rows[file.path] = row
-            self._contents.news = True
+            self._contents.fresh[file.path] = row
 
     def _read_large(self, file: Selected) -> tuple[Selected, bytes, Path | None] | Problem | None:
         with ExitStack() as stack:
@@ -211,13 +201,16 @@ class Identification:
         self._meter.advance(file.size)
 
 
-def _split(files: Iterable[Selected], known: Mapping[str, Row]) -> tuple[list[Selected], list[Selected]]:
-    """Separate the files that are as they were from those that have to be read."""
-    old: list[Selected] = []
+def _believe(files: Iterable[Selected], known: Mapping[str, RowTuple]) -> tuple[list[Entry], list[Selected]]:
+    """Return the entries of the files that are as they were, and the files that have to be read."""
+    old: list[Entry] = []
     new: list[Selected] = []
     for file in files:
-        row = known.get(file.path)
-        (old if row is not None and row[:4] == file[2:] else new).append(file)
+        row = known.get(file[0])
+        if row is not None and row[:4] == file[2:]:
+            old.append(Entry(file[0], file[1], row[4], row[6].hex()))
+        else:
+            new.append(file)
     return old, new
 
 

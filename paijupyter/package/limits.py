@@ -19,7 +19,11 @@ class Limits:
     files: int = 50_000
     bytes: int = 2 << 30
 
-    def problem(self, files: Sequence[tuple[str, int]], complete: bool = True) -> Problem | None:
+    def hold(self, files: int, size: int) -> bool:
+        """Say whether a package may have so many files and bytes."""
+        return files <= self.files and size <= self.bytes
+
+    def problem(self, files: Sequence[tuple[str, int]], complete: bool) -> Problem:
         """Return the problem of a selection that is too large, naming what is largest in it.
 
         Args:
@@ -27,8 +31,6 @@ class Limits:
             complete: False if the walk was given up, so that there is more than ``files`` says.
         """
         total = sum(each[1] for each in files)
-        if complete and len(files) <= self.files and total <= self.bytes:
-            return None
         if len(files) > self.files:
             more = "" if complete else "more than "
             what = f"{more}{len(files):,} files, and {self.files:,} are the limit"

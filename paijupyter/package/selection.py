@@ -102,9 +102,9 @@ class _Walk:
         found.files.sort()
         found.excluded = self._excluded.rows()
         found.problems = folded(found.problems)
-        too_large = self._limits.problem([(file.path, file.size) for file in found.files], complete)
-        if too_large:
-            found.problems.append(too_large)
+        if not complete or not self._limits.hold(len(found.files), found.bytes):
+            sizes = [(file.path, file.size) for file in found.files]
+            found.problems.append(self._limits.problem(sizes, complete))
         return found
 
     def _enter(self, folder: _Folder) -> list[_Folder]:

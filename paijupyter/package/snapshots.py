@@ -43,7 +43,7 @@ class Snapshot:
     @property
     def files(self) -> int:
         """How many files it holds."""
-        return len(self.manifest.entries)
+        return self.manifest.files
 
     @property
     def bytes(self) -> int:
@@ -103,13 +103,14 @@ def _take(
     contents = Contents.of(selection, extra)
     cache = StatCache(paths.data_dir() / "stat-cache", selection.real_root)
     with Staging(store, meter) as staging, _threads() as pool:
-        manifest = Identification(contents, selected_at_ns, pool, staging, meter).run(cache.load())
+        known = cache.load()
+        manifest = Identification(contents, selected_at_ns, pool, staging, meter).run(known)
         problems = folded([*selection.problems, *contents.problems])
         if has_errors(problems):
             return Snapshot("", Manifest(()), selection.excluded, problems)
         Delivery(contents, manifest, pool, staging, meter).run(store)
-    if contents.news:
-        cache.save(contents.rows)
+    if contents.fresh or len(known) > manifest.files:
+        cache.save({e.path: known[e.path] for e in manifest.entries if e.path in known} | contents.fresh)
     return Snapshot(manifest.sha256, manifest, selection.excluded, problems)
 
 
