@@ -138,7 +138,7 @@ class Boot:
         script = os.path.join(self._private, "user.sh")
         text = fill(spec["command"], self._secrets)
         files.write_private(script, (text.rstrip("\n") + "\n").encode("utf-8", "surrogateescape"))
-        bash = process.find("bash", variables.get("PATH") or os.defpath) or process.find("bash", os.defpath)
+        bash = process.find("bash", variables.get("PATH") or os.defpath)
         if bash is None:
             raise Failure("no-shell", "The task has no bash on its PATH, which its command needs.")
         self._watch.check()

@@ -2,7 +2,7 @@
 
 Differences from the original: role names are exported raw *and* converted (``ps_server`` and ``psserver``) in
 every name that holds one; ``PAI_WORK_DIR`` is the package folder; ``RUNTIME_LOG_PIPE`` leads nowhere; the
-``FC_*`` names of Kubernetes objects (their uids) do not exist.
+uids among the ``FC_*`` names do not exist.
 """
 
 import os
@@ -40,6 +40,7 @@ def environment(spec: "Spec", inherited: "Mapping[str, str]") -> "Dict[str, str]
     found.update(_roles(spec))
     found.update(_peers(spec))
     found.update(_current(spec, role))
+    found.update(_framework_controller(spec, role))
     found.update(_ours(spec))
     found["PYTHONPATH"] = os.pathsep.join(filter(None, [work_folder(spec), found.get("PYTHONPATH")]))
     return found
@@ -138,10 +139,6 @@ def _current(spec: "Spec", role: "Spec") -> "Dict[str, str]":
         "PAI_CONTAINER_HOST_PORT_LIST": "",
         "PAI_WORK_DIR": work_folder(spec),
         "RUNTIME_LOG_PIPE": os.devnull,
-        "FC_FRAMEWORK_ATTEMPT_ID": text_of(spec["job"].get("attempt") or 0),
-        "FC_TASK_ATTEMPT_ID": "0",
-        "FC_TASKROLE_NAME": converted(role["name"]),
-        "FC_TASK_INDEX": str(index),
     }
     for label in port_labels(spec, role, index):
         found["PAI_CONTAINER_HOST_%s_PORT_LIST" % label] = comma(own[label])
@@ -149,6 +146,27 @@ def _current(spec: "Spec", role: "Spec") -> "Dict[str, str]":
     if gpu == "0":
         found["NVIDIA_VISIBLE_DEVICES"] = "none"
     return found
+
+
+def _framework_controller(spec: "Spec", role: "Spec") -> "Dict[str, str]":
+    try:  # without OpenSSL, which takes longer to load than everything else here, and may forbid md5
+        from _md5 import md5
+    except ImportError:
+        from hashlib import md5
+
+    job = spec["job"]
+    digest = md5(("%s~%s" % (job["user"], job["name"])).encode("utf-8")).hexdigest()
+    name = converted(role["name"])
+    return {
+        "FC_FRAMEWORK_NAMESPACE": "default",
+        "FC_FRAMEWORK_NAME": digest,
+        "FC_FRAMEWORK_ATTEMPT_ID": text_of(job.get("attempt") or 0),
+        "FC_CONFIGMAP_NAME": digest + "-attempt",
+        "FC_POD_NAME": "%s-%s-%d" % (digest, name, spec["index"]),
+        "FC_TASKROLE_NAME": name,
+        "FC_TASK_INDEX": str(spec["index"]),
+        "FC_TASK_ATTEMPT_ID": "0",
+    }
 
 
 def _ours(spec: "Spec") -> "Dict[str, str]":

@@ -78,7 +78,7 @@ class _Writer:
             raise Failure("package", "The package has the file `%s` with the unknown mode %s." % (path, mode))
         destination = os.path.join(self._target, name)
         self._make_folder(os.path.dirname(destination))
-        if size >= PACK_LIMIT:
+        if size >= PACK_LIMIT and mode != _LINK:
             self._blob(path, destination, mode, size, digest)
             return
         data = self._pack.read(size)

@@ -1,0 +1,106 @@
+"""The log is one append-only file whose offsets are always true (O30; architecture, "A log")."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paijupyter.runtime.logfile import Log
+
+
+def lines_of(path) -> list[list[int]]:
+    return [[int(number) for number in line.split()] for line in path.read_text().splitlines()]
+
+
+def test_output_is_there_while_the_task_runs(task, until):
+    """O30: near real time, also without a newline at the end."""
+    task.spec["command"] = "printf 'epoch 1 '; read < wait_here; printf 'epoch 2'"
+    task.package({"x": ""})
+    task.spec["command"] = f"mkfifo {task.home}/go; printf 'epoch 1'; read x < {task.home}/go; echo ' done'"
+    task.start()
+    until(lambda: task.log == "epoch 1")
+    with open(task.home / "go", "w") as go:
+        go.write("\n")
+    assert task.end()["code"] == 0
+    assert task.log == "epoch 1 done\n"
+
+
+def test_the_index_points_into_the_log(task):
+    record = task.run("for i in 1 2 3 4 5 6; do echo line $i; sleep 0.15; done")
+    index = lines_of(task.folder / "log.index")
+    size = (task.folder / "log").stat().st_size
+    assert 2 <= len(index) <= 5, "at most one entry per 250 ms"
+    assert index == sorted(index)
+    for offset, milliseconds in index:
+        assert 0 <= offset < size
+        assert (task.folder / "log").read_bytes()[offset:].startswith(b"line ")
+        assert record["startedAt"] * 1000 - 1 <= milliseconds <= record["endedAt"] * 1000
+
+
+def test_the_log_is_capped_with_a_marker(task):
+    task.spec["logLimitBytes"] = 1000
+    record = task.run("for i in $(seq 1000); do echo line $i; done; exit 3")
+    marker = "[paijupyter] The log reached its limit of 1000 bytes; the rest is left out.\n"
+    assert task.log.endswith("\n" + marker)
+    kept = task.log[: -len(marker)]
+    assert 1000 <= len(kept) <= 1001
+    assert record["lastLines"] == [f"line {i}" for i in range(981, 1001)], "the end is known all the same"
+
+
+def test_much_output_arrives_whole(task):
+    assert task.run("seq 400000")["code"] == 0
+    assert (task.folder / "log").read_bytes() == "".join(f"{i}\n" for i in range(1, 400001)).encode()
+
+
+def test_bytes_that_are_no_text_are_kept(task):
+    record = task.run(r"printf '\xff\x00\x80 end\n'")
+    assert (task.folder / "log").read_bytes() == b"\xff\x00\x80 end\n"
+    assert record["lastLines"] == ["\ufffd\0\ufffd end"]
+
+
+def test_last_lines_read_like_a_terminal(task):
+    record = task.run(r"printf '10%%\r50%%\r100%%\nred\r\nno newline'; exit 1")
+    assert record["lastLines"] == ["100%", "red", "no newline"]
+
+
+def test_our_own_lines_stand_alone(task):
+    task.spec["timeLimit"] = 0.5
+    task.run("printf half; sleep 60")
+    assert task.log.splitlines()[:2] == ["half", "[paijupyter] The task reached its time limit of 0.5 s."]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.binary(max_size=50), max_size=20), st.integers(0, 300))
+def test_size_is_the_files_size_and_the_begin_is_the_output(tmp_path_factory, chunks, limit):
+    folder = tmp_path_factory.mktemp("log")
+    log = Log(str(folder), limit)
+    for chunk in chunks:
+        log.append(chunk)
+        assert log.size == (folder / "log").stat().st_size
+    log.close()
+    data = b"".join(chunks)
+    written = (folder / "log").read_bytes()
+    if not limit or len(data) <= limit:
+        assert written == data
+    else:
+        assert written.startswith(data[:limit])
+
+
+def test_a_full_disk_does_not_end_the_task(tmp_path, monkeypatch):
+    log = Log(str(tmp_path))
+    log.append(b"before\n")
+    real = os.write
+
+    def full(descriptor, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    log.append(b"lost\n")
+    monkeypatch.setattr(os, "write", real)
+    log.append(b"after\n")
+    log.close()
+    assert log.problem == "No space left on device"
+    assert (tmp_path / "log").read_bytes() == b"before\nafter\n"
+    assert log.last_lines() == ["before", "lost", "after"]
