@@ -147,7 +147,12 @@ class BackendContract:
     async def test_every_task_knows_its_place(self, backend: Backend, job_of: MakeJob) -> None:
         """O10, O11, O24."""
         command = 'echo "$PAI_CURRENT_TASK_ROLE_NAME $PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX $PAI_ATTEMPT"'
-        job = job_of({"a": role(command), "b": role(command, instances=2)})
+        all_of_them = {"minSucceededInstances": -1}
+        roles = {
+            "a": role(command, completion=all_of_them),
+            "b": role(command, instances=2, completion=all_of_them),
+        }
+        job = job_of(roles)
         async with watching(backend) as watch:
             await backend.submit(job, {})
             await watch.final(job)
