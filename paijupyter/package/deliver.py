@@ -49,15 +49,13 @@ class Delivery:
         missing = store.missing(self._manifest)
         if missing.pack:
             self._staging.hand_over_pack(self._manifest, self._contents.pack or self._read_pack())
-        wanted = set(missing.blobs)
-        for entry in self._manifest.entries:
-            if entry.sha256 in wanted:
-                wanted.remove(entry.sha256)
-                copied = self._contents.blobs.get(entry.sha256)
-                if copied:
-                    self._staging.hand_over_blob(entry.sha256, copied)
-                else:
-                    self._put_again(store, entry)
+        entries = {entry.sha256: entry for entry in self._manifest.entries} if missing.blobs else {}
+        for sha256 in missing.blobs:
+            copied = self._contents.blobs.get(sha256)
+            if copied:
+                self._staging.hand_over_blob(sha256, copied)
+            else:
+                self._put_again(store, entries[sha256])
         store.commit(self._manifest)
 
     def _read_pack(self) -> Path:

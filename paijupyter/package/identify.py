@@ -208,7 +208,7 @@ def _believe(files: Iterable[Selected], known: Mapping[str, RowTuple]) -> tuple[
     for file in files:
         row = known.get(file[0])
         if row is not None and row[:4] == file[2:]:
-            old.append(Entry(file[0], file[1], row[4], row[6].hex()))
+            old.append(tuple.__new__(Entry, (file[0], file[1], row[4], row[6].hex())))
         else:
             new.append(file)
     return old, new

@@ -46,11 +46,32 @@ class Changes:
     removed: tuple[str, ...]
 
 
+class Summary(NamedTuple):
+    """The figures of a package: files, bytes of all, bytes of the pack, size of each blob by its hash."""
+
+    files: int
+    size: int
+    pack_size: int
+    blobs: Mapping[str, int]
+
+
 class Manifest:
     """An immutable, sorted list of entries; build one from outside data with :meth:`from_json`."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self.entries: tuple[Entry, ...] = tuple(sorted(entries))
+        self.__dict__["entries"] = tuple(sorted(entries))
+
+    @classmethod
+    def recalled(cls, data: bytes, summary: Summary) -> Manifest:
+        """Return a manifest from its sound canonical JSON; the entries are read when asked for."""
+        manifest = cls.__new__(cls)
+        manifest.__dict__.update(data=data, summary=summary)
+        return manifest
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The files, sorted by the bytes of their paths."""
+        return tuple(Entry(*row) for row in json.loads(self.data)["files"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Manifest) and self.entries == other.entries
@@ -59,7 +80,7 @@ class Manifest:
         return hash(self.sha256)
 
     def __repr__(self) -> str:
-        return f"<Manifest {self.sha256[:12]} of {len(self.entries)} files>"
+        return f"<Manifest {self.sha256[:12]} of {self.files} files>"
 
     @cached_property
     def data(self) -> bytes:
@@ -76,30 +97,43 @@ class Manifest:
         """The name of the package: the hash of :attr:`data`, 64 hex digits."""
         return hashlib.sha256(self.data).hexdigest()
 
+    @cached_property
+    def summary(self) -> Summary:
+        """The figures of the package, all from one pass."""
+        size = pack_size = 0
+        blobs = {}
+        for _, mode, length, sha256 in self.entries:
+            size += length
+            if length < SMALL or mode == LINK:
+                pack_size += length
+            else:
+                blobs[sha256] = length
+        return Summary(len(self.entries), size, pack_size, blobs)
+
     @property
     def files(self) -> int:
         """How many files it has."""
-        return len(self.entries)
+        return self.summary.files
 
     @property
     def size(self) -> int:
         """Bytes of all contents."""
-        return sum(entry.size for entry in self.entries)
+        return self.summary.size
+
+    @property
+    def pack_size(self) -> int:
+        """Bytes of the pack."""
+        return self.summary.pack_size
+
+    @property
+    def blobs(self) -> Mapping[str, int]:
+        """Hash and size in bytes of each distinct large file."""
+        return self.summary.blobs
 
     @property
     def pack(self) -> list[Entry]:
         """The entries whose contents make up the pack, in its order."""
         return [entry for entry in self.entries if entry.size < SMALL or entry.mode == LINK]
-
-    @cached_property
-    def pack_size(self) -> int:
-        """Bytes of the pack."""
-        return sum(entry.size for entry in self.pack)
-
-    @cached_property
-    def blobs(self) -> dict[str, int]:
-        """Hash and size in bytes of each distinct large file."""
-        return {e.sha256: e.size for e in self.entries if e.size >= SMALL and e.mode != LINK}
 
     def changes_since(self, older: Manifest) -> Changes:
         """Say which paths differ from an older package."""

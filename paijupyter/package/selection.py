@@ -6,6 +6,7 @@ import os
 from collections.abc import Set
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from stat import S_ISLNK, S_ISREG, S_IXUSR
 from typing import NamedTuple
@@ -99,7 +100,7 @@ class _Walk:
         while todo and complete:
             todo += self._enter(todo.pop())
             complete = len(found.files) <= self._limits.files * _GIVE_UP
-        found.files.sort()
+        found.files.sort(key=itemgetter(0))
         found.excluded = self._excluded.rows()
         found.problems = folded(found.problems)
         if not complete or not self._limits.hold(len(found.files), found.bytes):
@@ -124,7 +125,7 @@ class _Walk:
         if not names.isdisjoint(IGNORE_FILES):
             rules = rules.below(path, names, prefix)
         folders = []
-        add = self._found.files.append
+        add, new = self._found.files.append, tuple.__new__
         for entry in listed:  # the hot loop: ten thousand turns have to cost some ten milliseconds
             name = entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -148,13 +149,16 @@ class _Walk:
                 self._add_other(entry, prefix, found)
                 continue
             add(
-                Selected(
-                    prefix + name,
-                    EXECUTABLE if mode & S_IXUSR else FILE,
-                    found.st_size,
-                    found.st_mtime_ns,
-                    found.st_ctime_ns,
-                    found.st_ino,
+                new(
+                    Selected,
+                    (
+                        prefix + name,
+                        EXECUTABLE if mode & S_IXUSR else FILE,
+                        found.st_size,
+                        found.st_mtime_ns,
+                        found.st_ctime_ns,
+                        found.st_ino,
+                    ),
                 )
             )
         return [below for name in folders if (below := self._below(path, prefix, name, rules, names))]

@@ -20,7 +20,7 @@ from paijupyter.package.problems import changing, folded
 from paijupyter.package.progress import Meter, Progress
 from paijupyter.package.selection import Selection, select
 from paijupyter.package.staging import Staging
-from paijupyter.package.stat_cache import StatCache
+from paijupyter.package.stat_cache import StatCache, all_settled, fingerprint
 from paijupyter.package.store import Store
 
 
@@ -102,15 +102,21 @@ def _take(
 ) -> Snapshot:
     contents = Contents.of(selection, extra)
     cache = StatCache(paths.data_dir() / "stat-cache", selection.real_root)
+    look = fingerprint(selection.files, extra)
+    manifest = cache.recall(look)
     with Staging(store, meter) as staging, _threads() as pool:
-        known = cache.load()
-        manifest = Identification(contents, selected_at_ns, pool, staging, meter).run(known)
+        if manifest is None:
+            known = cache.load()
+            manifest = Identification(contents, selected_at_ns, pool, staging, meter).run(known)
+            if contents.fresh or len(known) > manifest.files:
+                still = {e.path: known[e.path] for e in manifest.entries if e.path in known}
+                cache.save(still | contents.fresh)
+            if not contents.problems and all_settled(selection.files, selected_at_ns):
+                cache.remember(look, manifest)
         problems = folded([*selection.problems, *contents.problems])
         if has_errors(problems):
             return Snapshot("", Manifest(()), selection.excluded, problems)
         Delivery(contents, manifest, pool, staging, meter).run(store)
-    if contents.fresh or len(known) > manifest.files:
-        cache.save({e.path: known[e.path] for e in manifest.entries if e.path in known} | contents.fresh)
     return Snapshot(manifest.sha256, manifest, selection.excluded, problems)
 
 

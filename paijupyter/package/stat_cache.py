@@ -12,11 +12,17 @@ import hashlib
 import os
 import struct
 import tempfile
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from paijupyter.package.manifest import Manifest, Summary
+from paijupyter.package.selection import Selected
+
 _MAGIC = b"paijupyter stat cache 1\n"  # to be changed with how notebooks are normalised, too
+_FIGURES = struct.Struct("<QQQQ")
+_BLOB = struct.Struct("<32sQ")
 _ROW = struct.Struct("<QqqQQB32s")
 RACY_NS = 2_000_000_000
 
@@ -52,47 +58,89 @@ def is_settled(mtime_ns: int, ctime_ns: int, read_at_ns: int) -> bool:
     return max(mtime_ns, ctime_ns) + RACY_NS < read_at_ns
 
 
+def all_settled(files: Iterable[Selected], read_at_ns: int) -> bool:
+    """Say whether a later write of any of the files would show in its times."""
+    return all(is_settled(file.mtime_ns, file.ctime_ns, read_at_ns) for file in files)
+
+
+def fingerprint(files: Sequence[Selected], extra: Mapping[str, bytes]) -> bytes:
+    """Return a digest of all that decides what a package holds, as far as the files' numbers tell."""
+    digest = hashlib.sha256()
+    for path in sorted(extra):
+        digest.update(repr((path, hashlib.sha256(extra[path]).digest())).encode())
+    if files:
+        paths, modes, *numbers = zip(*files, strict=True)
+        digest.update("\0".join((*paths, *modes)).encode())
+        for column in numbers:
+            digest.update(array("Q", column) if min(column) >= 0 else repr(column).encode())
+    return digest.digest()
+
+
 class StatCache:
-    """The rows of one root folder, in one file below ``folder``."""
+    """What is known of one root folder, in two files below ``folder``: its rows, and its last manifest."""
 
     def __init__(self, folder: Path, root: str) -> None:
-        self._file = folder / hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+        self._rows = folder / f"{name}.rows"
+        self._last = folder / f"{name}.last"
 
     def load(self) -> Mapping[str, RowTuple]:
         """Return the rows by path; none if there is no sound file."""
-        try:
-            data = self._file.read_bytes()
-        except OSError:
+        body = _read(self._rows)
+        if not body:
             return {}
-        head = len(_MAGIC)
-        body = memoryview(data)[head + 32 :]
-        if data[:head] != _MAGIC or hashlib.sha256(body).digest() != data[head : head + 32]:
-            return {}
-        try:
-            (number,) = struct.unpack_from("<Q", body)
-            names = bytes(body[8 + number * _ROW.size :]).decode().split("\0") if number else []
-            rows = cast("Iterator[RowTuple]", _ROW.iter_unpack(body[8 : 8 + number * _ROW.size]))
-            return dict(zip(names, rows, strict=True))
-        except (ValueError, struct.error):
-            return {}
+        (number,) = struct.unpack_from("<Q", body)
+        end = 8 + number * _ROW.size
+        names = bytes(body[end:]).decode().split("\0") if number else []
+        rows = cast("Iterator[RowTuple]", _ROW.iter_unpack(body[8:end]))
+        return dict(zip(names, rows, strict=True))
 
     def save(self, rows: Mapping[str, RowTuple]) -> None:
-        """Replace the rows; a disk that is full or read-only only costs the next look its speed."""
-        body = b"".join(
-            (
-                struct.pack("<Q", len(rows)),
-                *(_ROW.pack(*row) for row in rows.values()),
-                "\0".join(rows).encode(),
-            )
-        )
-        data = b"".join((_MAGIC, hashlib.sha256(body).digest(), body))
-        with contextlib.suppress(OSError):
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            number, name = tempfile.mkstemp(dir=self._file.parent)
-            try:
-                with open(number, "wb") as file:
-                    file.write(data)
-                os.replace(name, self._file)
-            except BaseException:
-                os.unlink(name)
-                raise
+        """Replace the rows."""
+        packed = [_ROW.pack(*row) for row in rows.values()]
+        _write(self._rows, struct.pack("<Q", len(rows)), *packed, "\0".join(rows).encode())
+
+    def recall(self, print_: bytes) -> Manifest | None:
+        """Return the manifest of the last look, if the fingerprint of the selection is the same."""
+        body = _read(self._last)
+        if not body or body[: len(print_)] != print_:
+            return None
+        start = len(print_) + _FIGURES.size
+        files, size, pack_size, number = _FIGURES.unpack_from(body, len(print_))
+        end = start + number * _BLOB.size
+        blobs = {digest.hex(): length for digest, length in _BLOB.iter_unpack(body[start:end])}
+        return Manifest.recalled(bytes(body[end:]), Summary(files, size, pack_size, blobs))
+
+    def remember(self, print_: bytes, manifest: Manifest) -> None:
+        """Keep a manifest for a selection whose files all were settled."""
+        files, size, pack_size, blobs = manifest.summary
+        figures = _FIGURES.pack(files, size, pack_size, len(blobs))
+        packed = [_BLOB.pack(bytes.fromhex(sha256), length) for sha256, length in blobs.items()]
+        _write(self._last, print_, figures, *packed, manifest.data)
+
+
+def _read(path: Path) -> memoryview | None:
+    """Return what :func:`_write` wrote, or None if a single bit of it is different."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    head = len(_MAGIC)
+    body = memoryview(data)[head + 32 :]
+    sound = data[:head] == _MAGIC and hashlib.sha256(body).digest() == data[head : head + 32]
+    return body if sound else None
+
+
+def _write(path: Path, *parts: bytes) -> None:
+    """Replace a cache file; a disk that is full or read-only only costs the next look its speed."""
+    body = b"".join(parts)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number, name = tempfile.mkstemp(dir=path.parent)
+        try:
+            with open(number, "wb") as file:
+                file.write(_MAGIC + hashlib.sha256(body).digest() + body)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
