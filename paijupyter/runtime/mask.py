@@ -35,6 +35,8 @@ def _encoded(value: bytes) -> "Iterable[bytes]":
     yield json.dumps(text)[1:-1].encode("ascii")
     yield json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape")
     yield quote_from_bytes(value, safe="").encode("ascii")
+    yield base64.b64encode(value)
+    yield base64.urlsafe_b64encode(value)
     for shift in range(3):
         digits = base64.b64encode(b"\0" * shift + value).rstrip(b"=")
         start = (shift * 8 + 5) // 6

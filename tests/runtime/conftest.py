@@ -96,12 +96,16 @@ class Task:
         file.chmod(0o600)
         self.spec["secrets"] = str(file)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start the boot process as a backend does."""
+    def prepare(self) -> list[str]:
+        """Write the spec; return the command of the boot process."""
         spec = self.folder / "spec.json"
         spec.write_text(json.dumps(self.spec))
+        return [self.python, "-I", "-S", str(boot_zipapp(self.data)), str(spec)]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the boot process as a backend does."""
         self.process = subprocess.Popen(
-            [self.python, "-I", "-S", str(boot_zipapp(self.data)), str(spec)],
+            self.prepare(),
             env=self.variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -150,7 +154,8 @@ def make_task(isolated_home: Path) -> Iterator[Callable[..., Task]]:
         if task.process is not None and task.process.poll() is None:
             os.killpg(task.process.pid, signal.SIGKILL)
         if task.process is not None:
-            task.process.communicate()
+            task.process.wait()
+            task.process.stdout.close()
 
 
 @pytest.fixture

@@ -153,14 +153,15 @@ def test_parameters_and_places(task):
     task.spec["parameters"] = {"lr": 0.01, "epochs": 3.0, "fast": True, "names": ["a", "b"], "none": None}
     task.spec["env"] = {"PATH_LIKE": "x y", "PYTHONPATH": "/mine"}
     task.run(
-        'echo "$PAI_PARAM_LR $PAI_PARAM_lr $PAI_PARAM_EPOCHS $PAI_PARAM_FAST $PAI_PARAM_NAMES|$PAI_PARAM_NONE|"\n'
+        'echo "$PAI_PARAM_LR $PAI_PARAM_lr $PAI_PARAM_EPOCHS"\n'
+        'echo "$PAI_PARAM_FAST $PAI_PARAM_NAMES|$PAI_PARAM_NONE|"\n'
         'cat "$PAI_PARAMETERS_FILE"; echo; echo "$PYTHONPATH $PATH_LIKE"\n'
         'echo "{}" > "$PAI_METRICS_FILE"; echo model > "$PAI_OUTPUT_DIR/model"'
     )
     lines = task.log.splitlines()
-    assert lines[0] == '0.01 0.01 3 true ["a","b"]||'
-    assert json.loads(lines[1]) == task.spec["parameters"]
-    assert lines[2] == f"{task.work}:/mine x y"
+    assert lines[:2] == ["0.01 0.01 3", 'true ["a","b"]||']
+    assert json.loads(lines[2]) == task.spec["parameters"]
+    assert lines[3] == f"{task.work}:/mine x y"
     assert (task.folder / "metrics.jsonl").read_text() == "{}\n"
     assert (task.output / "model").read_text() == "model\n"
 

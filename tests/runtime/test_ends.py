@@ -37,7 +37,8 @@ def test_stop_sends_term_and_keeps_the_log(task, until):
     record = task.end()
     assert (record["reason"], record["code"], record["signal"]) == ("stopped", 0, None)
     assert record["message"] == "The task was stopped on request."
-    assert task.log.splitlines() == ["go", "saving", "[paijupyter] The task was stopped on request."]
+    assert "saving" in task.log.splitlines()
+    assert task.log.splitlines()[-1] == "[paijupyter] The task was stopped on request."
 
 
 def test_a_child_may_use_the_grace_after_its_shell_has_gone(task, until):
@@ -201,13 +202,6 @@ def test_find_looks_for_files_that_may_be_executed(tmp_path):
 def test_it_outlives_its_parent(task, until):
     """Architecture, decision 4: kill -9 of kernel, server or engine loses nothing."""
     task.spec["command"] = "echo one; sleep 0.5; echo two"
-    task.start()
-    task.process.kill()
-    task.process.communicate()
-    # A parent that starts the same boot in a session of its own, and is then killed.
-    for name in ("log", "log.index"):
-        (task.folder / name).unlink(missing_ok=True)
-    (archive,) = (task.data / "boot").glob("*/boot.pyz")
     parent = subprocess.Popen(
         [
             sys.executable,
@@ -215,7 +209,7 @@ def test_it_outlives_its_parent(task, until):
             "import subprocess, sys, time\n"
             "subprocess.Popen(sys.argv[1:], start_new_session=True, stdin=subprocess.DEVNULL)\n"
             "time.sleep(60)",
-            *(sys.executable, "-I", "-S", str(archive), str(task.folder / "spec.json")),
+            *task.prepare(),
         ]
     )
     until(lambda: "one" in task.log)

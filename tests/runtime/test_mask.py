@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from urllib.parse import quote
 
@@ -40,7 +41,7 @@ def one_shot(patterns, data):
 def test_any_chunking_gives_the_one_shot_result(values, text, cuts):
     data = text.encode()
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    chunks = [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    chunks = [data[start:end] for start, end in itertools.pairwise(places)]
     patterns = {form for value in values for form in forms(value.encode())}
     assert masked(values, chunks) == one_shot(patterns, data)
 
