@@ -13,10 +13,12 @@ from typing import Any
 
 from paijupyter.client import words
 from paijupyter.errors import Problem, in_order
+from paijupyter.protocol.names import split_suffix
 
 MIME = "application/vnd.paijupyter.job+json"
 _LAST_LINES = 8
 _OUTPUTS = 6
+_COUNTERS = ("epoch", "step", "iteration", "batch")
 _LEFT_OUT = 4
 
 
@@ -110,6 +112,9 @@ def facts(view: Mapping[str, Any], problems: Iterable[Problem] = (), now: dateti
 def _roles(view: Mapping[str, Any]) -> list[str]:
     said = []
     for name, role in (view.get("roles") or {}).items():
+        if view["state"] in words.FINAL:  # Nothing is ready any more; how each task ended is not a count.
+            said.append(f"{name} ×{role.get('instances', 1)}")
+            continue
         states = role.get("states") or {}
         there = states.get("running", 0) + states.get("succeeded", 0)
         said.append(f"{name} {there}/{role.get('instances', 1)}")
@@ -143,11 +148,11 @@ def _metrics(view: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     found = view.get("metrics") or {}
     series = found.get("series") or {}
     last = found.get("last") or {}
-    return tuple(
-        (str(name), words.number(value), words.spark(series.get(name) or ()))
-        for name, value in last.items()
-        if name not in ("time", "timestamp")
-    )
+    counters = [name for name in _COUNTERS if name in last]
+    others = [name for name in last if name not in _COUNTERS]
+    courses = {name: words.spark(series.get(name) or ()) for name in others}
+    # A counter only grows: its course says nothing.
+    return tuple((name, words.number(last[name]), courses.get(name, "")) for name in [*counters, *others])
 
 
 def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -243,7 +248,7 @@ def plan_facts(plan: Mapping[str, Any], excluded: Sequence[str] = ()) -> PlanFac
     )
     documents = {"document": plan.get("document"), "submitted document": plan.get("submittedDocument")}
     return PlanFacts(
-        name=str(plan.get("name") or "job"),
+        name=split_suffix(str(plan.get("name") or "job"))[0],  # The suffix is drawn at submission.
         profile=str(plan.get("profile") or "local"),
         verdict=verdict,
         possible=possible,
@@ -258,7 +263,7 @@ def _tasks(roles: Sequence[Mapping[str, Any]]) -> str:
     total = sum(int(role.get("instances") or 1) for role in roles)
     gpus = sum(int(role.get("instances") or 1) * int(role.get("gpu") or 0) for role in roles)
     said = ", ".join(f"{role['name']} ×{role.get('instances', 1)} ({_resources(role)})" for role in roles)
-    return f"{words.count(total, 'task')}: {said}" + (f"   {gpus} GPU" if gpus else "") if roles else ""
+    return f"{words.count(total, 'task')}: {said}" + (f" · {gpus} GPU" if gpus else "") if roles else ""
 
 
 def _resources(role: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ _SEVERITY_COLOURS = {
     "warning": _COLOURS["stopped"],
     "hint": _COLOURS["waiting"],
 }
+_SENTENCES = frozenset({"starts", "left out"})
 _QUIET = "opacity:.72"
 _MONO = "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:.92em"
 _PRE = (
@@ -71,7 +72,8 @@ def _header(colour: str, icon: str, state: str, name: str, where: str, time: str
 
 def _metrics(metrics: Sequence[tuple[str, str, str]]) -> str:
     return " &nbsp; ".join(
-        f'{escape(name)} <strong>{escape(value)}</strong> <span aria-hidden="true">{escape(course)}</span>'
+        f"{escape(name)} <strong>{escape(value)}</strong> "
+        f'<span aria-hidden="true" style="opacity:.6">{escape(course)}</span>'
         for name, value, course in metrics
     )
 
@@ -84,11 +86,15 @@ def _rows(rows: Sequence[tuple[str, str]]) -> str:
     drawn = "".join(
         f'<tr style="background:none;border:none">'
         f'<td style="{cell};{_QUIET};padding-right:1.2em;white-space:nowrap">{escape(label)}</td>'
-        f'<td style="{cell};overflow-wrap:anywhere;white-space:normal">{escape(value)}</td></tr>'
+        f'<td style="{cell};overflow-wrap:anywhere;white-space:normal">{_value(label, value)}</td></tr>'
         for label, value in rows
     )
     table = "border-collapse:collapse;border:none;margin:.45em 0 0;font-size:1em;table-layout:auto"
     return f'<table style="{table}"><tbody>{drawn}</tbody></table>'
+
+
+def _value(label: str, value: str) -> str:
+    return rich(value) if label in _SENTENCES else escape(value)
 
 
 def _problem(problem: Problem) -> str:

@@ -160,10 +160,11 @@ _HOW = (
         "Submit although an unfinished job of the same cell and code exists",
         kind="flag",
         default="that job is shown",
+        surfaces=("magic",),
     ),
     Option(
         "--replace",
-        "Stop the unfinished job of the same cell (command line: of the same name) first",
+        "First stop what is unfinished of the same cell (command line: of the same name and folder)",
         kind="flag",
         default="it runs on",
     ),

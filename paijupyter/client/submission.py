@@ -7,7 +7,7 @@ import os
 import uuid
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from paijupyter import paths
@@ -15,7 +15,7 @@ from paijupyter.client.sources import Origin, Source, source_of
 from paijupyter.errors import InvalidDocument, Problem, UsageProblem, in_order
 
 if TYPE_CHECKING:
-    from paijupyter.package.excluded import Excluded
+    from paijupyter.package import Excluded
     from paijupyter.protocol.secrets import SecretReference
 
 Progress = Callable[[int, int], None]
@@ -30,6 +30,12 @@ class Submitter(Protocol):
 
     def submit(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Submit a request; return the JobView."""
+
+    def list(self, *, state: str | None = None, folder: str | None = None) -> dict[str, Any]:
+        """Return jobs of a state and folder."""
+
+    def stop(self, ref: str) -> dict[str, Any]:
+        """Stop a job and return when its processes are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +119,7 @@ def prepare(
 def _package(source: Source, progress: Progress | None) -> tuple[str | None, tuple[str, ...], list[Problem]]:
     if source.root is None:
         return None, (), []
-    from paijupyter.package.local_store import LocalStore
-    from paijupyter.package.snapshot import snapshot
+    from paijupyter.package import LocalStore, snapshot
 
     store = LocalStore(paths.data_dir())
     found = snapshot(source.root, store, progress=progress, extra_files=source.extra_files)
@@ -180,8 +185,21 @@ def submit(client: Submitter, submission: Submission, ask: Ask = getpass.getpass
     if not planned["ok"]:
         raise PlanRefused(planned, submission.left_out)
     secrets = resolve(submission.secrets, ask)
+    if submission.request["mode"] == "replace" and not submission.request["context"]["cell"]:
+        _stop_namesakes(client, str(planned.get("name")), submission.request["context"]["folder"])
     view = client.submit({**submission.request, "secrets": secrets})
     return Submitted(view, planned, bool(view.get("created", True)))
+
+
+def _stop_namesakes(client: Submitter, name: str, folder: str) -> None:
+    """Stop what is unfinished of this name and folder; of a cell the engine knows it by itself."""
+    from paijupyter.protocol.names import split_suffix
+
+    short, _ = split_suffix(name)
+    for state in ("waiting", "running"):
+        for view in client.list(state=state, folder=folder)["jobs"]:
+            if view.get("shortName") == short:
+                client.stop(str(view["id"]))
 
 
 def resolve(secrets: Sequence[SecretReference], ask: Ask) -> dict[str, dict[str, str]]:
@@ -207,8 +225,3 @@ def resolve(secrets: Sequence[SecretReference], ask: Ask) -> dict[str, dict[str,
         else:
             found[secret.name] = {"reference": secret.text}
     return found
-
-
-def with_document(submission: Submission, document: str) -> Submission:
-    """Return the submission with another document text."""
-    return replace(submission, request={**submission.request, "document": document})

@@ -7,7 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from paijupyter.client import card
+from paijupyter.client import card, words
 
 JOB_COLUMNS = ("state", "name", "profile", "tasks", "time", "what")
 PROFILE_COLUMNS = ("profile", "kind", "what")
@@ -31,13 +31,12 @@ def _ready(view: Mapping[str, Any]) -> str:
         states = role.get("states") or {}
         total += int(role.get("instances") or 0)
         there += int(states.get("running") or 0) + int(states.get("succeeded") or 0)
-    return f"{there}/{total}"
+    return str(total) if view["state"] in words.FINAL else f"{there}/{total}"
 
 
 def _what(found: card.Facts) -> str:
     if found.state in ("running", "succeeded") and found.metrics:
-        name, value, _ = found.metrics[0]
-        return f"{name} {value}"
+        return "  ".join(f"{name} {value}" for name, value, _ in found.metrics[:2])
     line = found.line.replace("\n", " ")
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 

@@ -35,9 +35,11 @@ _BINARY = ("MiB", "GiB", "TiB", "PiB")
 def duration(seconds: float) -> str:
     """Say a time span with at most two units.
 
-    >>> duration(0.4), duration(41), duration(192), duration(7500), duration(200000)
-    ('0 s', '41 s', '3 min 12 s', '2 h 5 min', '2 d 7 h')
+    >>> duration(0.42), duration(41), duration(192), duration(7500), duration(200000)
+    ('0.4 s', '41 s', '3 min 12 s', '2 h 5 min', '2 d 7 h')
     """
+    if 0 < seconds < 9.95:
+        return f"{max(seconds, 0.1):.1f} s"
     whole = max(0, int(seconds))
     parts = [(whole // 86400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"), (whole % 60, "s")]
     first = next((place for place, (count, _) in enumerate(parts) if count), 3)

@@ -239,7 +239,7 @@ def test_a_plan_opens_with_its_verdict_and_lists_each_problem_with_its_place() -
     text = card.plan_text(card.plan_facts(plan, ["data/ (.gitignore, 1.2 GB)"]))
     first, second, *rest = text.splitlines()
     assert first == "mnist on local   ✕ cannot be submitted: 1 error"
-    assert second.strip() == "4 tasks: worker ×4 (1 GPU, 4 CPU, 8 GiB)   4 GPU"
+    assert second.strip() == "4 tasks: worker ×4 (1 GPU, 4 CPU, 8 GiB) · 4 GPU"
     assert any("package" in line and "3f9a1c000000: 14 files, 212 kB" in line for line in rest)
     assert any("data/ (.gitignore, 1.2 GB)" in line for line in rest)
     assert "✕ line 7: Role `worker` never fits." in rest[-1]
