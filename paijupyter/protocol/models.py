@@ -90,7 +90,7 @@ class Completion(_Model):
 class ContainerOptions(_Open):
     """Further options of the container."""
 
-    shm_mb: Annotated[int, Field(ge=1, alias="shmMB")] | None = None
+    shm_mb: Annotated[int, Field(ge=1)] | None = Field(None, alias="shmMB")
     infiniband: bool = False
 
 
@@ -98,7 +98,7 @@ class Resources(_Model):
     """What one instance gets."""
 
     cpu: Annotated[int, Field(ge=1)]
-    memory_mb: Annotated[int, Field(ge=1, alias="memoryMB")]
+    memory_mb: int = Field(ge=1, alias="memoryMB")
     gpu: Annotated[int, Field(ge=0)]
     ports: Annotated[dict[PortLabel, Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None
 

@@ -5,22 +5,22 @@ The protocol's unit of memory, MB, is a mebibyte: both OpenPAI and Kubernetes re
 
 from __future__ import annotations
 
-import math
 import re
-from fractions import Fraction
 
 from paijupyter.errors import UsageProblem
 
 _MEBIBYTE = 1024**2
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
-_MEMORY = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?:(?P<power>[kmgtpeKMGTPE])(?P<binary>i)?[bB]?)?")
+_MEMORY = re.compile(
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?:(?P<power>[kmgtpeKMGTPE])(?P<binary>i)?[bB]?)?", re.ASCII
+)
 _LARGEST_MB = 2**40
 
 _SECONDS = {"w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
-_PIECE = re.compile(r"(\d+(?:\.\d+)?)\s*(w|d|h|m|s)[a-z]*\s*", re.IGNORECASE)
+_PIECE = re.compile(r"(\d+(?:\.\d+)?)\s*(w|d|h|m|s)[a-z]*\s*", re.IGNORECASE | re.ASCII)
 _WORDS = re.compile(
     r"(?:\d+(?:\.\d+)?\s*(?:w|d|h|m|s|weeks?|days?|hours?|hrs?|hr|minutes?|mins?|seconds?|secs?)\s*)+",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _LONGEST = 10 * 366 * 86400
 
@@ -40,11 +40,11 @@ def parse_memory(text: str) -> int:
         raise UsageProblem(
             f"Memory `{_short(text)}` is not an amount of memory.", "Write it like 8Gi, 500M or 8192 (MB)."
         )
-    number = Fraction(match["number"].rstrip("."))
+    number, scale = _exact(match["number"])
     if match["power"]:
         base = 1024 if match["binary"] else 1000
-        number = number * base ** _POWERS[match["power"].lower()] / _MEBIBYTE
-    amount = math.ceil(number)
+        number, scale = number * base ** _POWERS[match["power"].lower()], scale * _MEBIBYTE
+    amount = -(-number // scale)
     if not 1 <= amount <= _LARGEST_MB:
         raise UsageProblem(f"Memory `{_short(text)}` must be at least 1 MB and less than an exbibyte.")
     return amount
@@ -70,18 +70,23 @@ def parse_duration(text: str) -> int:
         UsageProblem: if it is no duration, or is zero.
     """
     cleaned = text.strip()
-    if re.fullmatch(r"\d+(?:\.\d+)?", cleaned):
-        total = Fraction(cleaned)
+    if re.fullmatch(r"\d+(?:\.\d+)?", cleaned, re.ASCII):
+        pieces = [(cleaned, "s")]
     elif _WORDS.fullmatch(cleaned):
         pieces = _PIECE.findall(cleaned)
-        total = sum((Fraction(number) * _SECONDS[unit.lower()] for number, unit in pieces), Fraction(0))
     else:
         raise UsageProblem(
             f"Duration `{_short(text)}` is not a duration.", "Write it like 2h30m, 45s or 90 (seconds)."
         )
-    if not 0 < total <= _LONGEST:
+    # In millionths of a second: whole numbers, so that 0.1 h is 360 s and not a little more.
+    total = 0
+    for digits, unit in pieces:
+        number, scale = _exact(digits)
+        total += number * _SECONDS[unit.lower()] * 10**6 // scale
+    seconds = -(-total // 10**6)
+    if not 0 < seconds <= _LONGEST:
         raise UsageProblem(f"Duration `{_short(text)}` must be more than 0 seconds and at most 10 years.")
-    return math.ceil(total)
+    return seconds
 
 
 def format_duration(seconds: float) -> str:
@@ -95,6 +100,14 @@ def format_duration(seconds: float) -> str:
         elif parts:
             break
     return " ".join(parts[:2]) or "0 s"
+
+
+def _exact(text: str) -> tuple[int, int]:
+    """A decimal number as numerator and denominator."""
+    whole, _, rest = text.partition(".")
+    # More digits than these make no difference to an amount, and very many are slow to convert.
+    rest = rest[:12]
+    return int((whole[:30] or "0") + rest), 10 ** len(rest)
 
 
 def _short(text: str) -> str:

@@ -85,6 +85,16 @@ def is_plain(text: str) -> bool:
     )
 
 
+def is_plain_text(text: str) -> bool:
+    """Say whether a text of one line may stand unquoted, outside of ``[ ]`` and ``{ }``."""
+    return bool(
+        re.fullmatch(r"[A-Za-z_/][ -~\xa1-\ud7ff]*", text)
+        and not re.search(r": |:$| #| $", text)
+        and text.lower() not in _WORDS
+        and isinstance(scalars.resolve(text), str)
+    )
+
+
 def _mapping(value: Mapping[str, Any], depth: int) -> Iterator[str]:
     for key, item in value.items():
         lines = block(item, depth + 1)
