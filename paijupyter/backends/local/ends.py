@@ -10,11 +10,12 @@ from paijupyter.backends.base import Exit, State, TaskStatus
 from paijupyter.backends.local.files import TaskFiles, read_json, tail, write_json_once
 from paijupyter.backends.local.spec import Task
 
+RESTARTED = "machine-restarted"
 _LOST = "{key} was lost: its boot process was killed from outside, often because memory ran out."
 _KILLED = "{key} did not end in time and was killed."
 _NEVER_RAN = "{key} was stopped before it ran."
 _THE_TASK = "The task "  # how the boot process, which knows no other, calls it
-_RESTARTED = "{key} ended because the machine was restarted."
+_ENDED_WITH_IT = "{key} ended because the machine was restarted."
 
 
 def status(task: Task, attempt: int, facts: dict[str, Any], *, ending: bool) -> TaskStatus:
@@ -29,7 +30,7 @@ def status(task: Task, attempt: int, facts: dict[str, Any], *, ending: bool) -> 
     code, signal = facts.get("code"), facts.get("signal")
     reason = str(facts.get("reason") or "")
     state: State
-    if ending and (code != 0 or reason == "stopped"):
+    if ending and (code != 0 or reason == "stopped") and reason != RESTARTED:
         state, reason = "stopped", ""
     elif code == 0 and signal is None and reason in ("", "stopped"):
         state, reason = "succeeded", ""
@@ -59,7 +60,7 @@ def write_for(key: str, files: TaskFiles, *, stopped: bool) -> None:
 
 def write_restarted(key: str, files: TaskFiles) -> None:
     """Write the exit record of a task that the end of the machine ended."""
-    _write(files, "machine-restarted", _RESTARTED.format(key=key), None)
+    _write(files, RESTARTED, _ENDED_WITH_IT.format(key=key), None)
 
 
 def _write(files: TaskFiles, reason: str, message: str, signal: str | None) -> None:

@@ -20,7 +20,7 @@ from paijupyter.backends.local.share import Hall, Share
 from paijupyter.errors import PaiJupyterError
 
 _log = logging.getLogger(__name__)
-_NO_RETRY = frozenset({"lost", "machine-restarted", "deadline", "start"})
+_NO_RETRY = frozenset({"lost", ends.RESTARTED, "deadline", "start"})
 
 
 class JobRun:
@@ -76,7 +76,7 @@ class JobRun:
                 ends.write_restarted(key, each.files)
             if self.journal.outcome is None:
                 self.journal.outcome = Outcome(
-                    "failed", "machine-restarted", "The machine was restarted while the job ran."
+                    "failed", ends.RESTARTED, "The machine was restarted while the job ran."
                 )
         else:
             attempt.look()
