@@ -18,10 +18,10 @@ version = release = __version__
 extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "reference/made"]
 html_theme = "furo"
 html_title = "paijupyter"
 html_static_path = ["_static"]
 
 # The reference of options, routes and fields is made from the tables that the programs use.
-write_reference(Path(__file__).parent / "reference")
+write_reference(Path(__file__).parent / "reference" / "made")

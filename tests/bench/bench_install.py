@@ -32,7 +32,15 @@ def run() -> list[Row]:
 def _added(environment: Path, requirement: str) -> tuple[float, int]:
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     # Without byte code: pip compiles, other installers do not, and it says nothing about what was added.
-    pip = [environment / "bin/python", "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
+    pip = [
+        environment / "bin/python",
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-compile",
+        "--disable-pip-version-check",
+    ]
     subprocess.run([*pip, "jupyterlab"], check=True, capture_output=True)
     before = _size(environment)
     subprocess.run([*pip, requirement], check=True, capture_output=True)

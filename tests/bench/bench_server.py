@@ -52,7 +52,9 @@ def _start(extension: str) -> tuple[float, float]:
         ]  # fmt: skip
         env = os.environ | {"HOME": home, "JUPYTER_CONFIG_DIR": home, "JUPYTER_DATA_DIR": home}
         started = time.perf_counter()
-        with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        with subprocess.Popen(
+            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as server:
             try:
                 _until_answered(f"http://127.0.0.1:{port}/api/status?token=t", server)
                 took = (time.perf_counter() - started) * 1e3
