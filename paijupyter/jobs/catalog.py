@@ -115,8 +115,9 @@ class Catalog:
             if after == live.life or job not in self.live:
                 return
             await asyncio.to_thread(live.record.append, event, durable=_matters(live.life, after))
+            await asyncio.to_thread(live.look, after)
+            # From here on without a pause: nobody sees one half of it.
             live.life = after
-            await asyncio.to_thread(live.look)
             if after.final:
                 self._on_final(job)
             self._save(live)

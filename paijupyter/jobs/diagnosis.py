@@ -98,6 +98,45 @@ def preempted(facts: Facts) -> Explanation | None:
     return Explanation(facts.message or f"{facts.who} had to make room for another job.", "Run it again.")
 
 
+def requirements(facts: Facts) -> Explanation | None:
+    """What the package needs could not be installed, or is not there."""
+    if facts.reason != "requirements":
+        return None
+    return Explanation(
+        facts.message or f"{facts.who} could not get what requirements.txt asks for.",
+        "Correct requirements.txt, or see in the log what the installation said.",
+    )
+
+
+def package_damaged(facts: Facts) -> Explanation | None:
+    """The trainer package could not be unpacked."""
+    if facts.reason != "package":
+        return None
+    return Explanation(
+        facts.message or f"{facts.who} could not unpack its package.",
+        "See that there is room on the disk, and submit the folder again.",
+    )
+
+
+def no_shell(facts: Facts) -> Explanation | None:
+    """There is no bash to run the command."""
+    if facts.reason != "no-shell":
+        return None
+    return Explanation(
+        facts.message or f"{facts.who} found no bash, which its command needs.",
+        "Install bash where the task runs, or choose an image that has it.",
+    )
+
+
+def secret_gone(facts: Facts) -> Explanation | None:
+    """The value of a secret was not there when the task began."""
+    if facts.reason != "secret":
+        return None
+    return Explanation(
+        facts.message or f"{facts.who} did not get its secrets.", "Submit the job again with its secrets."
+    )
+
+
 def cuda_out_of_memory(facts: Facts) -> Explanation | None:
     """The memory of the GPU was full."""
     if not re.search(r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation", facts.text):
@@ -255,7 +294,8 @@ def python_exception(facts: Facts) -> Explanation | None:
 
 def anything_else(facts: Facts) -> Explanation:
     """What is said when nothing better is known."""
-    if facts.message:
+    only_status = facts.reason in ("", "user") and (facts.signal or facts.code)
+    if facts.message and not only_status:
         return Explanation(facts.message, "Read the end of its log." if facts.task else "")
     if facts.signal:
         return Explanation(f"{facts.who} was ended by {facts.signal}.", "Read the end of its log.")
@@ -271,6 +311,10 @@ RULES: tuple[Callable[[Facts], Explanation | None], ...] = (
     deadline,
     barrier_timeout,
     preempted,
+    requirements,
+    package_damaged,
+    no_shell,
+    secret_gone,
     cuda_out_of_memory,
     missing_module,
     syntax_error,

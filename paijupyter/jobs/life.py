@@ -103,6 +103,8 @@ class Life:
         at, reason = _text(event.get("at")), _text(event.get("reason"))
         if self.stopped_by and state == "running":
             reason = "stopping"
+        if state == "stopped":
+            reason = reason or self.stopped_by
         moved = (state, reason, attempt) != (self.state, self.reason, self.attempt)
         return replace(
             self,

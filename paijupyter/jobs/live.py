@@ -50,14 +50,19 @@ class LiveJob:
         live.look()
         return live
 
-    def look(self) -> bool:
-        """Look at the files the job writes; say whether there is something new. Once final, at all of them."""
-        attempt = self.life.attempt
+    def look(self, life: Life | None = None) -> bool:
+        """Look at the files the job writes; say whether there is something new. Once final, at all of them.
+
+        Args:
+            life: the state for which to look, if it is about to come.
+        """
+        life = life or self.life
+        attempt = life.attempt
         if self._metrics.path != self._metrics_file(attempt):
             self._metrics = Metrics(self._metrics_file(attempt))
-        if self._ports[0] != attempt and self.life.state == "running":
+        if self._ports[0] != attempt and life.state == "running":
             self._ports = (attempt, _ports(self._chief_folder(attempt) / "spec.json"))
-        if not self.life.final:
+        if not life.final:
             return self._metrics.read()
         self._metrics.read_all()
         self._outputs = list_outputs(self.record.folder, _SHOWN_OUTPUTS)

@@ -21,7 +21,8 @@ from typing import Any
 
 import yaml
 
-from paijupyter.backends.base import Profile, backend_kinds
+from paijupyter.backends import base
+from paijupyter.backends.base import Profile
 from paijupyter.errors import PaiJupyterError
 
 _log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class Profiles:
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the profiles as screens list them: the default first, then by name."""
-        kinds = backend_kinds()
+        kinds = base.backend_kinds()
         ordered = sorted(self.by_name.values(), key=lambda each: (each.name != self.default, each.name))
         return [
             {

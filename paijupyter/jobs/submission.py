@@ -213,8 +213,7 @@ class Submissions:
         async with live.turn:
             if live.life.final:
                 return  # stopped before it got this far
-            opened = self._watchers.opened(profile)
-            self._watchers.ensure(profile)
+            mark = self._watchers.mark(profile)
             try:
                 backend = await self._backends.of(profile)
                 await backend.submit(job, values)
@@ -227,9 +226,7 @@ class Submissions:
                     "backend-failed", f"Profile `{profile}` did not take the job: {said}", "Try again.", 502
                 ) from None
             await self._catalog.append(job.id, {"type": "submitted", "at": now()})
-            if self._watchers.opened(profile) > opened + 1:
-                # The watch broke while the backend took the job; what was said in between is said again.
-                self._watchers.again(profile)
+            self._watchers.include(profile, mark)
 
     async def _take_back(self, live: LiveJob) -> None:
         self._secrets.remove(live.record.id)

@@ -98,8 +98,9 @@ def _failed_task(life: Life) -> dict[str, Any] | None:
 
 
 def _explanation(record: Record, life: Life, failed: Mapping[str, Any] | None) -> Explanation:
-    if life.state == "stopped" and not life.message:
-        return Explanation(f"Stopped by {life.stopped_by}." if life.stopped_by else "Stopped.")
+    if life.state == "stopped":
+        by = f"Stopped by {life.stopped_by}." if life.stopped_by else ""
+        return Explanation(by or life.message or "Stopped.")
     if life.state == "waiting" and life.reason == "secret":
         return Explanation(life.message, "Stop it and submit it again with its secrets.")
     if life.state != "failed":

@@ -75,7 +75,8 @@ class Watchers:
         self._backends = backends
         self._to_job = to_job
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._opened: dict[str, int] = {}
+        self._begun: dict[str, int] = {}
+        self._open: dict[str, int] = {}
 
     def ensure(self, profile: str) -> None:
         """Have a watch on a profile."""
@@ -83,12 +84,21 @@ class Watchers:
         if task is None or task.done():
             self._tasks[profile] = asyncio.create_task(self._watch(profile), name=f"watch {profile}")
 
-    def opened(self, profile: str) -> int:
-        """Count how often the watch of a profile was opened; a submission that spans two opens a third."""
-        return self._opened.get(profile, 0)
+    def mark(self, profile: str) -> int | None:
+        """Return the number of the watch that is open on a profile, or None while there is none."""
+        task = self._tasks.get(profile)
+        if task is None or task.done():
+            return None
+        return self._open.get(profile)
 
-    def again(self, profile: str) -> None:
-        """Open a profile's watch anew, so that it starts with the present state of every job."""
+    def include(self, profile: str, mark: int | None) -> None:
+        """Have a watch that tells of a job which was submitted since a mark.
+
+        The watch that was open then has heard all of it. Any other may have begun too late for its first
+        changes and too early to be told of it: such a one is opened anew.
+        """
+        if mark is not None and mark == self.mark(profile):
+            return
         task = self._tasks.pop(profile, None)
         if task is not None:
             task.cancel()
@@ -107,16 +117,19 @@ class Watchers:
         while self._catalog.unfinished(profile):
             heard = False
             try:
+                self._open.pop(profile, None)
+                self._begun[profile] = self._begun.get(profile, 0) + 1
                 backend = await self._backends.of(profile)
                 known = await self._known(profile)
-                self._opened[profile] = self.opened(profile) + 1
+                self._open[profile] = self._begun[profile]
                 if not known:
                     self._catalog.set_stale(profile, None)
                 async with _closing(backend.watch(known)) as changes:
                     async for change in changes:
                         heard = True
                         self._catalog.set_stale(profile, None)
-                        await self._catalog.append(change.job, event_of(change))
+                        # Shielded: a watch that is opened anew leaves nothing half told.
+                        await asyncio.shield(self._catalog.append(change.job, event_of(change)))
                         if not self._catalog.unfinished(profile):
                             return
                 _log.warning("watch of profile %s ended by itself", profile)
