@@ -153,7 +153,7 @@ _JOBS = (
             )
         },
         query=(
-            Parameter("state", "states, separated by commas; `unfinished`, `final`", s.STATE_FILTER),
+            Parameter("state", "states, separated by commas", s.STATE_FILTER),
             Parameter("profile", "name of a profile"),
             Parameter("folder", "folder that the jobs were submitted from"),
             Parameter("limit", "how many at most", _LIMIT),

@@ -47,8 +47,7 @@ SHA256: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 STATE: Schema = {"enum": ["waiting", "running", "succeeded", "failed", "stopped"]}
 STATE_FILTER: Schema = {
     "type": "string",
-    "pattern": "^(waiting|running|succeeded|failed|stopped|unfinished|final)"
-    "(,(waiting|running|succeeded|failed|stopped|unfinished|final))*$",
+    "pattern": "^(waiting|running|succeeded|failed|stopped)(,(waiting|running|succeeded|failed|stopped))*$",
 }
 PLAIN: Schema = {"type": "string", "pattern": "^[^\\x00-\\x1f\\x7f]*$", "maxLength": 4096}
 FOLDER: Schema = {"type": "string", "pattern": "^/[^\\x00]*$", "maxLength": 4096}
@@ -133,8 +132,10 @@ SUBMIT_REQUEST: Schema = record(
     requestId=maybe(REQUEST_ID),
     mode={"type": "string", "enum": ["normal", "again", "replace"]},
 )
-RETRY_REQUEST: Schema = record("", requestId=maybe(REQUEST_ID), secrets=_SECRETS)
-CLONE_REQUEST: Schema = record("", requestId=maybe(REQUEST_ID), document=TEXT, secrets=_SECRETS)
+RETRY_REQUEST: Schema = strict("", requestId=maybe(REQUEST_ID), secrets=_SECRETS)
+CLONE_REQUEST: Schema = strict(
+    "", requestId=maybe(REQUEST_ID), document=TEXT, profile=PLAIN, package=SHA256, secrets=_SECRETS
+)
 PACKAGE_REQUEST: Schema = {"anyOf": [strict("manifest", manifest=MANIFEST), strict("folder", folder=FOLDER)]}
 COMMIT_REQUEST: Schema = strict("manifest", manifest=MANIFEST)
 EDIT_REQUEST: Schema = strict("text patch", text=TEXT, patch=many(record("op path", op=TEXT, path=TEXT)))

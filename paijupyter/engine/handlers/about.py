@@ -78,9 +78,9 @@ def _schema() -> dict[str, Any]:
     from dataclasses import asdict
 
     from paijupyter.protocol.fields import FIELDS
-    from paijupyter.protocol.models import JobDocument
+    from paijupyter.protocol.models import document_schema
 
     return {
         "fields": [asdict(field) for field in FIELDS],
-        "document": JobDocument.model_json_schema(by_alias=True),
+        "document": document_schema(),
     }

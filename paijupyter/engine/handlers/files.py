@@ -21,13 +21,12 @@ _ACTIVE = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "a
 
 async def list_files(call: Call) -> Reply:
     """List the outputs."""
-    files = await asyncio.to_thread(call.service.files, call.path["ref"])
-    return Reply({"files": list(files)})
+    return Reply({"files": list(call.service.files(call.path["ref"]))})
 
 
 async def get_file(call: Call) -> Reply | None:
     """Send one output, or a range of it."""
-    path = await asyncio.to_thread(call.service.file, call.path["ref"], call.path["path"])
+    path = call.service.file(call.path["ref"], call.path["path"])
     stream = await asyncio.to_thread(_open, path, call.path["path"])
     with stream:
         size, etag = _facts(stream)

@@ -9,7 +9,7 @@ from typing import Any
 
 from paijupyter.engine.call import Call
 from paijupyter.engine.route import Reply
-from paijupyter.errors import NotFound, UsageProblem
+from paijupyter.errors import NotFound, PaiJupyterError, UsageProblem, has_errors, in_order
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -71,6 +71,9 @@ def _snapshot(folder: Path, store: Any) -> dict[str, Any]:
     from paijupyter.package import snapshot
 
     made = snapshot(folder, store)
+    if has_errors(made.problems):
+        first = in_order(made.problems)[0]
+        raise PaiJupyterError("package-refused", first.message, first.hint, 422, in_order(made.problems))
     return {
         "sha256": made.sha256,
         "files": made.files,
