@@ -1,12 +1,16 @@
 """Build ``boot.pyz``, the boot process of a task, from the package's own sources.
 
-The sources are read as files: the runtime is never imported here.
+The sources are read as files: the runtime is never imported here. Beside each source lies its bytecode for
+the building interpreter, which halves the start; another one compiles the source.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import marshal
 import os
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -15,19 +19,18 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import sys
-
     if sys.version_info >= (3, 11):
         from importlib.resources.abc import Traversable
     else:
         from importlib.abc import Traversable
 
 _PACKAGE = "paiboot"
+_UNCHECKED_HASH = 1  # PEP 552: bytecode that is used without a look at its source
 _DATE = (1980, 1, 1, 0, 0, 0)  # the oldest a zip archive can hold: the same sources give the same bytes
 
 
 def boot_zipapp(data: Path) -> Path:
-    """Return ``<data>/boot/<sha256 of the sources>/boot.pyz``, built if it is not there yet.
+    """Return ``<data>/boot/<hash of sources and interpreter>/boot.pyz``, built if it is not there yet.
 
     Safe for several processes at once: each builds its own draft, a rename publishes it.
 
@@ -67,7 +70,7 @@ def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _digest(sources: dict[str, bytes]) -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
     for name, source in sources.items():
         digest.update(f"{name}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()
@@ -77,6 +80,22 @@ def _write(sources: dict[str, bytes], stream: IO[bytes]) -> None:
     """Write the archive uncompressed: the task's interpreter may lack zlib, and reading is faster."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, source in sources.items():
-            entry = zipfile.ZipInfo(name, _DATE)
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, source)
+            _add(archive, name, source)
+            _add(archive, f"{name}c", _compiled(name, source))
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name, _DATE)
+    entry.external_attr = 0o644 << 16
+    archive.writestr(entry, content)
+
+
+def _compiled(name: str, source: bytes) -> bytes:
+    """Return a ``.pyc`` file's content, the same each time where the interpreter allows it."""
+    code = compile(source, name, "exec", dont_inherit=True, optimize=2)
+    try:
+        data = marshal.dumps(code, 2)  # later formats depend on who else holds a string
+    except ValueError:
+        data = marshal.dumps(code)
+    head = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH.to_bytes(4, "little")
+    return head + importlib.util.source_hash(source) + data

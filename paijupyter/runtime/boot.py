@@ -1,12 +1,13 @@
 """The life of a task, from its spec to its exit record."""
 
+import errno
 import json
 import os
 import sys
 import time
 
 from . import barrier, exits, files, memory, process, tree
-from .environment import environment, work_folder
+from .environment import drop_too_long, environment, work_folder
 from .failure import Failure
 from .interpreter import put_first
 from .logfile import Log
@@ -31,10 +32,25 @@ def main(argv: "List[str]") -> int:
         os.setsid()
     except OSError:
         pass  # the spawner has done it
+    _keep_files_to_ourselves()
     with open(argv[1], "rb") as stream:
         spec = json.loads(stream.read().decode("utf-8"))
     Boot(spec).run()
     return 0
+
+
+def _keep_files_to_ourselves() -> None:
+    """Let no command inherit a file that our spawner left open for us, such as its lock on this task."""
+    try:
+        descriptors = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        return
+    for descriptor in descriptors:
+        try:
+            if descriptor > 2:
+                os.set_inheritable(descriptor, False)
+        except OSError:
+            pass  # the one that listed the folder
 
 
 class Boot:
@@ -54,37 +70,43 @@ class Boot:
 
     def run(self) -> None:
         """Do everything, and whatever happens: clean up, close the log, write ``exit.json`` last."""
-        self._write_started()
         try:
             result = self._result()
         finally:
-            self._clean_up()
+            files.remove_tree(self._private)
+        self._keep_outputs()
+        files.remove_tree(os.fsencode(self._work))
         log = self._transcript.log
         log.close()
-        message = self._transcript.clean(result.message)
+        result.message = self._transcript.clean(result.message)
         if log.problem:
-            message = (message + " The log is not complete: %s." % log.problem).lstrip()
-        result.message = message
+            result.message = ("%s The log is not complete: %s." % (result.message, log.problem)).lstrip()
         record = result.to_json(self._started, time.time(), log.last_lines())
-        files.write_json(os.path.join(self._folder, "exit.json"), record)
+        exits.write(os.path.join(self._folder, "exit.json"), record)
 
     def _result(self) -> exits.Exit:
         try:
             return self._steps()
         except Failure as failure:
-            for line in failure.lines:
-                self._transcript.note(line)
-            self._transcript.note(failure.message)
-            return exits.of_failure(failure)
+            return self._fail(failure)
         except Exception as error:  # a mistake of ours must leave an exit record too
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return self._fail(Failure("package", "The disk is full (%s)." % error))
             import traceback
 
-            self._transcript.note(traceback.format_exc())
             words = "The boot process failed (%s: %s)." % (type(error).__name__, error)
-            return exits.of_failure(Failure("internal", words))
+            return self._fail(Failure("internal", words, traceback.format_exc().splitlines()))
+
+    def _fail(self, failure: Failure) -> exits.Exit:
+        """Say in the log, too, why the command never ran."""
+        for line in failure.lines:
+            self._transcript.note(line)
+        self._transcript.note(failure.message)
+        return exits.of_failure(failure)
 
     def _steps(self) -> exits.Exit:
         spec = self._spec
+        self._write_started()
         files.make_private(self._private)
         self._secrets = read_secrets(spec.get("secrets"))
         self._transcript.hide(value.encode("utf-8", "surrogateescape") for value in self._secrets.values())
@@ -97,6 +119,8 @@ class Boot:
         if len((spec.get("barrier") or {}).get("tasks") or ()) > 1:
             barrier.wait(spec["barrier"], self._watch, self._transcript)
         put_first(python, self._private, variables)
+        for name in drop_too_long(variables):
+            self._transcript.note("The variable %s is too long for an environment and is left out." % name)
         return self._command(variables)
 
     def _unpack(self) -> None:
@@ -156,16 +180,19 @@ class Boot:
         kills = memory.kills() - before
         return exits.of_command(outcome, why, kills, self._transcript.log.last_lines())
 
-    def _clean_up(self) -> None:
-        """Keep outputs, remove the package folder and everything private."""
+    def _keep_outputs(self) -> None:
+        """Bring declared outputs home, also after a failure: a checkpoint is worth most then."""
         patterns = self._spec.get("outputs") or []
-        if self._ran and patterns:
-            from .outputs import collect
+        if not self._ran or not patterns:
+            return
+        from .outputs import collect
 
-            for note in collect(patterns, self._work, self._spec["output"], self._unpacked):
-                self._transcript.note(note)
-        files.remove_tree(self._private)
-        files.remove_tree(os.fsencode(self._work))
+        try:
+            notes = collect(patterns, self._work, self._spec["output"], self._unpacked)
+        except OSError as error:
+            notes = ["The outputs could not be kept: %s." % error]
+        for note in notes:
+            self._transcript.note(note)
 
     def _write_started(self) -> None:
         pid = os.getpid()

@@ -12,6 +12,8 @@ from . import launchers
 from .tasks import all_tasks, key, port_labels
 from .values import text_of
 
+LONGEST_VARIABLE = 131072  # bytes of NAME=value and its end (Linux: MAX_ARG_STRLEN)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Iterable, List, Mapping
@@ -44,6 +46,21 @@ def environment(spec: "Spec", inherited: "Mapping[str, str]") -> "Dict[str, str]
     found.update(_ours(spec))
     found["PYTHONPATH"] = os.pathsep.join(filter(None, [work_folder(spec), found.get("PYTHONPATH")]))
     return found
+
+
+def drop_too_long(variables: "Dict[str, str]") -> "List[str]":
+    """Remove variables that no program could be started with; return their names.
+
+    Parameters and secrets of that length can still be read from their files.
+    """
+    dropped = [
+        name
+        for name, value in variables.items()
+        if len(name) + len(value.encode("utf-8", "surrogateescape")) + 2 > LONGEST_VARIABLE
+    ]
+    for name in dropped:
+        del variables[name]
+    return dropped
 
 
 def current_role(spec: "Spec") -> "Spec":
@@ -150,7 +167,7 @@ def _current(spec: "Spec", role: "Spec") -> "Dict[str, str]":
 
 def _framework_controller(spec: "Spec", role: "Spec") -> "Dict[str, str]":
     try:  # without OpenSSL, which takes longer to load than everything else here, and may forbid md5
-        from _md5 import md5
+        from _md5 import md5  # type: ignore[import-not-found]
     except ImportError:
         from hashlib import md5
 

@@ -1,7 +1,9 @@
 """The exit record: why a task ended, in words and numbers."""
 
 import signal
+import time
 
+from .files import write_json
 from .process import signal_name
 
 TYPE_CHECKING = False
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 _NOT_EXECUTABLE = 126
 _NOT_FOUND = 127
 _SIGNALS_FROM = 128
+_TRIES = 30  # a second apart: others may free space
 _KILLED = _SIGNALS_FROM + 9
 
 
@@ -37,6 +40,22 @@ class Exit:
             "endedAt": ended,
             "lastLines": last_lines,
         }
+
+
+def write(path: str, record: "Dict[str, Any]") -> None:
+    """Write the exit record; on a full disk without its last lines, and patiently.
+
+    Raises:
+        OSError: there is no place for it after all; the backend will call the task lost.
+    """
+    for _ in range(_TRIES):
+        try:
+            write_json(path, record)
+            return
+        except OSError:
+            record["lastLines"] = []
+            time.sleep(1)
+    write_json(path, record)
 
 
 def of_failure(failure: "Failure") -> Exit:

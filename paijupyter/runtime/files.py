@@ -53,6 +53,8 @@ def remove_file(path: str) -> None:
 
 def remove_tree(folder: "str | bytes") -> None:
     """Remove a folder and all below it, also what its owner made read-only; links are not followed."""
+    if not os.path.lexists(folder):
+        return
     import shutil
 
     def again(function: "Any", path: "Any", _: "Any") -> None:
@@ -67,5 +69,4 @@ def remove_tree(folder: "str | bytes") -> None:
         except OSError:
             pass  # what cannot be removed stays; the task's result is not changed by it
 
-    if os.path.lexists(folder):
-        shutil.rmtree(folder, onerror=again)
+    shutil.rmtree(folder, onerror=again)

@@ -1,7 +1,5 @@
 """Hide secret values in a stream of bytes, also where a value is cut over two reads."""
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, List, Set
@@ -57,8 +55,6 @@ class Mask:
         for value in values:
             patterns |= forms(value)
         self.patterns: "List[bytes]" = sorted(patterns, key=lambda form: (-len(form), form))
-        self._longest = max([len(form) for form in self.patterns] or [0])
-        self._find = re.compile(b"|".join(re.escape(form) for form in self.patterns))
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
@@ -76,13 +72,22 @@ class Mask:
     def _pass(self, data: bytes, last: bool) -> bytes:
         shown = []
         position = 0
-        while True:
-            hold = len(data) if last else self._undecided(data, position)
-            match = self._find.search(data, position)
-            if match is None or match.start() >= hold:
+        hold = len(data) if last else self._undecided(data, 0)
+        # Plain searches for every form, each done once: far faster than one expression of alternatives.
+        places = {form: data.find(form) for form in self.patterns}
+        places = {form: place for form, place in places.items() if place >= 0}
+        while places:
+            form = min(places, key=lambda form: (places[form], -len(form)))
+            if places[form] >= hold:
                 break
-            shown += [data[position : match.start()], MASK]
-            position = match.end()
+            shown += [data[position : places[form]], MASK]
+            position = places[form] + len(form)
+            if position > hold:
+                hold = self._undecided(data, position)
+            for passed in [each for each, place in places.items() if place < position]:
+                places[passed] = data.find(passed, position)
+                if places[passed] < 0:
+                    del places[passed]
         shown.append(data[position:hold])
         self._held = data[hold:]
         return b"".join(shown)

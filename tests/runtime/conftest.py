@@ -1,4 +1,7 @@
-"""A task on disk, as a backend prepares it, and the real ``boot.pyz`` run on it as its own process."""
+"""A task on disk, as a backend prepares it, and the real ``boot.pyz`` run on it as its own process.
+
+Set PAIJUPYTER_TEST_BOOT_PYTHON to boot all tasks with another interpreter, down to Python 3.6.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Task:
         self.work = self.folder / "work"
         self.folder.mkdir(parents=True)
         role, _, index = key.rpartition("-")
-        self.python = sys.executable
+        self.python = os.environ.get("PAIJUPYTER_TEST_BOOT_PYTHON", sys.executable)
         self.variables = {"PATH": os.environ["PATH"], "HOME": str(home)}
         self.process: subprocess.Popen[bytes] | None = None
         self.spec: dict[str, Any] = {
@@ -102,7 +105,7 @@ class Task:
         spec.write_text(json.dumps(self.spec))
         return [self.python, "-I", "-S", str(boot_zipapp(self.data)), str(spec)]
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self, pass_fds: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
         """Start the boot process as a backend does."""
         self.process = subprocess.Popen(
             self.prepare(),
@@ -111,6 +114,7 @@ class Task:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=pass_fds,
         )
         return self.process
 

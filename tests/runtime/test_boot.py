@@ -112,7 +112,14 @@ def test_stdin_is_empty(task):
 
 
 def test_the_processes_inherit_no_other_files(task):
-    task.run("ls -l /proc/self/fd | grep -v '/proc/' | awk '{print $9}' | xargs")
+    """A spawner's lock, say: it would be held until the last process of the user has gone."""
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    task.spec["command"] = "ls -l /proc/self/fd | grep -v '/proc/' | awk '{print $9}' | xargs"
+    task.start(pass_fds=(writer,))
+    os.close(writer)
+    os.close(reader)
+    task.end()
     assert task.log.split() == ["0", "1", "2"]
 
 
@@ -135,6 +142,16 @@ def test_a_mistake_of_ours_leaves_a_record(task):
     assert (record["reason"], record["code"]) == ("internal", None)
     assert "Traceback" in task.log
     assert not task.private.exists()
+
+
+def test_a_value_too_long_for_a_variable_can_be_read_from_its_file(task):
+    task.secrets(LONG="x" * 200_000)
+    task.spec["parameters"] = {"many": list(range(50_000))}
+    assert (
+        task.run('wc -c < "$PAI_SECRETS_DIR/LONG"; echo ${LONG:-none} ${PAI_PARAM_MANY:-none}')["code"] == 0
+    )
+    assert task.log.splitlines()[-2:] == ["200000", "none none"]
+    assert "[paijupyter] The variable LONG is too long for an environment and is left out." in task.log
 
 
 def test_python_means_the_given_interpreter(task):

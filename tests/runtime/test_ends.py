@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from paijupyter.runtime import exits
 from paijupyter.runtime.exits import of_command
 from paijupyter.runtime.memory import kills
 from paijupyter.runtime.process import Outcome, find
@@ -186,6 +187,20 @@ def test_memory_kills_of_both_versions_of_control_groups(tmp_path):
     (mount / "memory" / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n")
     assert kills(str(groups), str(mount)) == 2
     assert kills(str(tmp_path / "none"), str(mount)) == 0
+
+
+def test_a_full_disk_delays_the_record_and_shortens_it(tmp_path, monkeypatch):
+    tries = []
+
+    def full(path, record):
+        tries.append(dict(record))
+        if len(tries) < 3:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exits, "write_json", full)
+    monkeypatch.setattr(exits.time, "sleep", lambda seconds: None)
+    exits.write(str(tmp_path / "exit.json"), {"code": 1, "lastLines": ["x"]})
+    assert [record["lastLines"] for record in tries] == [["x"], [], []]
 
 
 def test_find_looks_for_files_that_may_be_executed(tmp_path):
