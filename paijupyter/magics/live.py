@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,20 +87,31 @@ class Follower:
         """Follow events until no card is left (True) or the stream ends (False)."""
         events = client.events(follow=True)
         for job_id in list(self._cards):
-            self._see(client.get(job_id))
+            self._look_up(client, job_id)
         if self._is_done():
             return True
         for event in events:
             if event["type"] == "job":
                 self._see(event["job"])
             elif event["type"] == "deleted":
-                with self._lock:
-                    self._cards.pop(str(event["id"]), None)
+                self._let_go(str(event["id"]))
             else:
                 return False  # The stream begins anew; what happened meanwhile has to be looked up.
             if self._is_done():
                 return True
         return False
+
+    def _look_up(self, client: JobsClient, job_id: str) -> None:
+        try:
+            self._see(client.get(job_id))
+        except PaiJupyterError as error:
+            if error.status != 404:
+                raise
+            self._let_go(job_id)
+
+    def _let_go(self, job_id: str) -> None:
+        with self._lock:
+            self._cards.pop(job_id, None)
 
     def _is_done(self) -> bool:
         with self._lock:
@@ -120,15 +131,20 @@ class Follower:
             if view["state"] in FINAL:
                 self._cards.pop(job_id, None)
         for card in cards:
-            card.job.view = view
             if _key(view) != card.shown:
                 card.shown = _key(view)
                 self._update(card, view)
+            card.job.view = view  # Last: who sees the job's end may rely on the card.
 
     def _update(self, card: _Card, view: Mapping[str, Any]) -> None:
-        with _pinned(self._shell, card.parent), contextlib.suppress(OSError, RuntimeError):
-            # A kernel that shuts down has closed its sockets; there is nobody to tell.
-            card.display.show(bundle(view, card.problems))
+        content = bundle(view, card.problems)
+        # A kernel that shuts down has closed its sockets; there is nobody to tell.
+        with contextlib.suppress(OSError, RuntimeError):
+            with _pinned(self._shell, card.parent) as is_pinned:
+                card.display.show(content)
+            if is_pinned and view["state"] in FINAL:
+                # nbclient takes an update only from the cell that runs now; all others go by the display id.
+                card.display.show(content)
 
 
 def _key(view: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -136,19 +152,19 @@ def _key(view: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 @contextlib.contextmanager
-def _pinned(shell: Any, parent: Mapping[str, Any]) -> Any:
-    """Let what this thread publishes belong to the cell that submitted the job.
+def _pinned(shell: Any, parent: Mapping[str, Any]) -> Iterator[bool]:
+    """Let what this thread publishes belong to the cell that submitted the job; say whether it can be undone.
 
     ipykernel 7.4 pins a thread; 7.0.2 to 7.3 have a context variable that ``set_parent`` sets for the calling
     thread. In 6 the parent is one for all threads, and setting it here would move the output of the cell
     that runs now; there an update finds its place by its display id alone.
     """
     if not parent or threading.current_thread() is threading.main_thread():
-        yield
+        yield False
     elif hasattr(shell, "set_thread_parent"):
         token = shell.set_thread_parent(parent)
         try:
-            yield
+            yield True
         finally:
             with contextlib.suppress(AttributeError, TypeError, ValueError):
                 shell.reset_thread_parent(token)
@@ -157,4 +173,4 @@ def _pinned(shell: Any, parent: Mapping[str, Any]) -> Any:
 
         if tuple(version_info[:1]) >= (7,):
             shell.set_parent(parent)
-        yield
+        yield False
