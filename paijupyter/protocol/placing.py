@@ -90,11 +90,12 @@ def replaced(edited: Edited, path: str, value: Any) -> Iterator[str]:
         return
     is_block = bool(value) and isinstance(value, (dict, list))
     was_block = bool(node.children) and node.style not in ("[", "{")
+    if not path:
+        yield edited.with_span(start, end, _joined(edited, block(value), 0))
+        return
     if place.key is None:
-        if not path:
-            return
         lines = block(value) if is_block else _scalar_lines(node, value)
-        column = _dash(edited, node) + 2
+        column = _dash(edited, node) + (2 if is_block else 0)
         # Behind the dash: the first line stays there, the others stand below it.
         yield edited.with_span(start, end, _spaced(edited, start, _joined(edited, lines, column)))
         return

@@ -50,7 +50,7 @@ def _prerequisite(found: Findings, path: str, value: Any) -> None:
     if not mapping(found, path, value):
         return
     kind = value.get("type")
-    if kind not in _PREREQUISITES:
+    if not is_text(kind) or kind not in _PREREQUISITES:
         if "type" not in value:
             found.error("missing", pointer(path, "type"), f"`{dotted(path)}.type` is missing.")
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 from typing import Any
 
@@ -13,6 +14,43 @@ from hypothesis import strategies as st
 from paijupyter.errors import InvalidDocument, PaiJupyterError
 from paijupyter.protocol import check, read, render_commands, write
 from paijupyter.protocol.document import Document
+
+MINIMAL: dict[str, Any] = {
+    "protocolVersion": 2,
+    "name": "job",
+    "type": "job",
+    "version": "1",
+    "prerequisites": [
+        {"name": "image", "type": "dockerimage", "uri": "x", "auth": {"password": "<% $secrets.k %>"}},
+        {"name": "d", "type": "data", "uri": ["x"]},
+    ],
+    "parameters": {"p": 1},
+    "secrets": {"k": ""},
+    "taskRoles": {
+        "worker": {
+            "instances": 1,
+            "completion": {"minFailedInstances": 1, "minSucceededInstances": 1},
+            "taskRetryCount": 0,
+            "dockerImage": "image",
+            "data": "d",
+            "prerequisites": ["image"],
+            "resourcePerInstance": {"cpu": 1, "memoryMB": 1024, "gpu": 0, "ports": {"a": 1}},
+            "extraContainerOptions": {"shmMB": 1},
+            "commands": ["echo <% $parameters.p %> <% $data.uri[0] %> <% $secrets.k %>"],
+        }
+    },
+    "deployments": [{"name": "d", "taskRoles": {"worker": {"preCommands": ["x"]}}}],
+    "defaults": {"deployment": "d", "virtualCluster": "default"},
+    "extras": {
+        "storages": [{"name": "a"}],
+        "gangAllocation": True,
+        "com.microsoft.pai.runtimeplugin": [
+            {"plugin": "ssh", "taskroles": ["worker"], "parameters": {"a": "<% $parameters.p %>"}}
+        ],
+        "hivedScheduler": {"taskRoles": {"worker": {"skuType": "a", "affinityGroupName": "x"}}},
+        "paijupyter": {"version": 1, "env": {"A": "b"}, "roles": {"worker": {"env": {"A": "b"}}}},
+    },
+}
 
 
 def refusal(text: str | bytes) -> InvalidDocument:
@@ -218,7 +256,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=40).map("".join))
-@settings(max_examples=400)
+@settings(max_examples=150)
 @example("a: !<tag:yaml.org,2002:merge> x")
 @example("%YAML 1.99999999999\n---\na: 1")
 @example('"a": "\\xZZ"')
@@ -239,3 +277,28 @@ def test_no_text_ends_in_another_exception(text: str) -> None:
 def test_no_bytes_end_in_another_exception(data: bytes) -> None:
     with contextlib.suppress(PaiJupyterError):
         check(read(data))
+
+
+@given(
+    st.sampled_from(sorted(read(write(MINIMAL)).places)),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+        max_leaves=4,
+    ),
+    st.booleans(),
+)
+@settings(max_examples=150)
+def test_no_value_at_any_place_ends_in_another_exception(path: str, value: Any, yaml_date: bool) -> None:
+    data: Any = copy.deepcopy(MINIMAL)
+    here, keys = data, path.split("/")[1:]
+    for key in keys[:-1]:
+        here = here[int(key)] if isinstance(here, list) else here[key]
+    if keys:
+        here[int(keys[-1]) if isinstance(here, list) else keys[-1]] = "XX" if yaml_date else value
+    text = write(data).replace('"XX"', "2020-01-02")
+    document = read(text)
+    for target in ("paijupyter", "openpai"):
+        check(document, target)  # type: ignore[arg-type]
+    with contextlib.suppress(PaiJupyterError):
+        render_commands(document)

@@ -51,7 +51,7 @@ def same_types(one: Any, other: Any) -> bool:
 
 
 @given(DOCUMENTS)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_o27_what_is_written_reads_back_to_the_same(data: dict[str, Any]) -> None:
     assert same_types(data, read(write(data)).raw)
 
