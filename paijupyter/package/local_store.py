@@ -107,7 +107,7 @@ class LocalStore:
     @property
     def staging(self) -> Path:
         """A private folder on the store's file system for files to be adopted."""
-        self._staging.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(self._staging)
         return self._staging
 
     def adopt_pack(self, manifest: Manifest, file: Path) -> None:
@@ -299,8 +299,15 @@ def _settle(file: Path, target: Path) -> None:
     """Move a finished file to its place, replacing one that may be damaged; its bytes survive a power cut."""
     _sync(file)
     file.chmod(0o600)
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_private(target.parent)
     file.replace(target)
+
+
+def _make_private(folder: Path) -> None:
+    """Make a folder and those above it that are not there, all of them for the user alone."""
+    if not folder.is_dir():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _sync(path: Path) -> None:
