@@ -27,7 +27,6 @@ _DEFAULT_GRACE = 10.0  # seconds between TERM and KILL
 
 def main(argv: "List[str]") -> int:
     """Run the task of the spec file ``argv[1]``; its result is in ``exit.json``, not in the status."""
-    os.umask(0o022)
     try:
         os.setsid()
     except OSError:
@@ -74,14 +73,15 @@ class Boot:
             result = self._result()
         finally:
             files.remove_tree(self._private)
+        log = self._transcript.log
+        last_lines = log.last_lines()  # before notes on outputs: the last words are the command's
         self._keep_outputs()
         files.remove_tree(os.fsencode(self._work))
-        log = self._transcript.log
         log.close()
         result.message = self._transcript.clean(result.message)
         if log.problem:
             result.message = ("%s The log is not complete: %s." % (result.message, log.problem)).lstrip()
-        record = result.to_json(self._started, time.time(), log.last_lines())
+        record = result.to_json(self._started, time.time(), last_lines)
         exits.write(os.path.join(self._folder, "exit.json"), record)
 
     def _result(self) -> exits.Exit:
@@ -167,7 +167,8 @@ class Boot:
             raise Failure("no-shell", "The task has no bash on its PATH, which its command needs.")
         self._watch.check()
         before = memory.kills()
-        grace = float(spec.get("graceSeconds", _DEFAULT_GRACE))
+        grace = spec.get("graceSeconds")
+        grace = _DEFAULT_GRACE if grace is None else float(grace)
         self._ran = True
         output = self._transcript.output
         outcome = self._runner.run([bash, *_BASH, script], variables, self._work, output, grace)

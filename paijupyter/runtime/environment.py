@@ -65,8 +65,8 @@ def drop_too_long(variables: "Dict[str, str]") -> "List[str]":
 
 def current_role(spec: "Spec") -> "Spec":
     """Return this task's role."""
-    found = [role for role in spec["roles"] if role["name"] == spec["role"]]
-    return found[0]  # type: ignore[no-any-return]
+    found: "Dict[str, Spec]" = {role["name"]: role for role in spec["roles"]}
+    return found[spec["role"]]
 
 
 def work_folder(spec: "Spec") -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .watch import Watch
 
 SILENCE = 1.0  # seconds that a background process may stay silent after the command has ended
+LONGEST_SILENCE = 5.0  # seconds that one that is not silent may go on
 LEFTOVER_GRACE = 2.0  # seconds between TERM and KILL for what the command left behind
 TICK = 0.05  # seconds between two looks at a tree that is being ended
 _CHUNK = 1 << 18
@@ -125,8 +126,8 @@ class _Run:
         if self._status is not None:
             if not left:
                 return False
-            silent = self._output is None or now - self._heard >= SILENCE or now - self._ended >= self._grace
-            if self._kill_at is None and silent:
+            waited = now - self._heard >= SILENCE or now - self._ended >= min(self._grace, LONGEST_SILENCE)
+            if self._kill_at is None and (self._output is None or waited):
                 self._end(now + min(self._grace, LEFTOVER_GRACE))
         if self._kill_at is not None and now >= self._kill_at:
             tree.signal_all(signal.SIGKILL, self._pid)

@@ -80,10 +80,16 @@ class Requirements:
             return python
         python = python or self._on_path()
         report = self._report(python, path)
-        lacking = report["missing"] + (report["unchecked"] if self._policy != "never" else [])
+        lacking = report["missing"] + report["unchecked"]
         if self._policy != "always" and not lacking:
             return python
         if self._policy == "never":
+            if report["unchecked"]:
+                self._transcript.note(
+                    "Requirements that cannot be checked: %s" % ", ".join(report["unchecked"])
+                )
+            if not report["missing"]:
+                return python
             words = "The requirements are not all installed: %s." % ", ".join(report["missing"])
             raise Failure("requirements", words + " This job does not install them (install: never).")
         environment = os.path.join(self._environments or "", self._name(report))

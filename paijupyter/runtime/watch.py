@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Watch:
     """Turns SIGTERM, SIGINT and the clock into a verdict, and wakes whoever waits in a poll.
 
+    The time limit counts from the making of the watch: unpacking, installing and the barrier are in it.
+
     Attributes:
         descriptor: readable after a signal, also after the end of a child.
     """

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -181,6 +184,34 @@ def test_parameters_and_places(task):
     assert lines[3] == f"{task.work}:/mine x y"
     assert (task.folder / "metrics.jsonl").read_text() == "{}\n"
     assert (task.output / "model").read_text() == "model\n"
+
+
+def test_the_start_imports_little(task):
+    """A task of a second must not wait for what only other tasks need."""
+    archive, *_ = (word for word in task.prepare() if word.endswith(".pyz"))
+    command = [sys.executable, "-X", "importtime", "-I", "-S", archive, str(task.folder / "spec.json")]
+    said = subprocess.run(command, env=task.variables, capture_output=True, text=True, check=True).stderr
+    imported = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    assert "paiboot.environment" in imported
+    heavy = {"typing", "subprocess", "tempfile", "threading", "hashlib", "socket", "pathlib", "dataclasses"}
+    ours = {f"paiboot.{name}" for name in ("requirements", "missing", "outputs", "unpack", "launchers.jax")}
+    assert imported & (heavy | ours) == set()
+
+
+def test_builders_at_once_make_one_archive(tmp_path):
+    """And none of them imports the runtime."""
+    program = (
+        "import sys; from pathlib import Path; from paijupyter.backends.boot import boot_zipapp\n"
+        "print(boot_zipapp(Path(sys.argv[1]))); assert 'paijupyter.runtime' not in sys.modules"
+    )
+    builders = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = {builder.communicate(timeout=60)[0] for builder in builders}
+    assert [builder.returncode for builder in builders] == [0, 0, 0, 0]
+    (path,) = said
+    assert os.listdir(Path(path.strip()).parent) == ["boot.pyz"]
 
 
 def test_the_archive_is_reproducible(tmp_path):

@@ -117,6 +117,12 @@ def test_a_background_child_that_keeps_the_pipe_does_not_hold_the_task(task):
     assert not alive(pids(task)[0])
 
 
+def test_a_background_child_that_never_falls_silent_is_ended_too(task):
+    task.spec["graceSeconds"] = 0.3
+    assert task.run("while true; do echo again; sleep 0.01; done & echo pid=$!")["code"] == 0
+    assert not alive(pids(task)[0])
+
+
 def test_late_output_of_a_background_child_is_kept(task):
     assert task.run("(sleep 0.4; echo late) & echo early")["code"] == 0
     assert task.log == "early\nlate\n"

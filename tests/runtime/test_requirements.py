@@ -33,6 +33,12 @@ def wheel(folder: Path, name: str, version: str, needs: tuple[str, ...] = ()) ->
             archive.writestr(path, text)
 
 
+def test_never_goes_on_with_what_cannot_be_checked(asks):
+    task = asks("./mine", policy="never")
+    assert task.run("echo ran")["code"] == 0
+    assert task.log == "[paijupyter] Requirements that cannot be checked: ./mine\nran\n"
+
+
 @pytest.fixture
 def wheels(isolated_home: Path) -> Path:
     """Return a folder of wheels that pip uses instead of a registry."""
