@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 _LEFTOVER_AGE = 600.0  # seconds; a younger draft may be another host's work
 _LOOK_AGAIN = 2.0  # seconds between two looks for what other hosts did on a shared home
 _KEPT_FINAL = 32
+_TOLD_PLACES = 20
 
 
 class Catalog:
@@ -117,15 +118,18 @@ class Catalog:
             await asyncio.to_thread(live.record.append, event, durable=_matters(live.life, after))
             await asyncio.to_thread(live.look, after)
             # From here on without a pause: nobody sees one half of it.
+            leaves = _queued(live.life) and not _queued(after)
             live.life = after
             if after.final:
-                self._on_final(job)
+                self._let_go(job)
             self._save(live)
             if after.final:
                 self.live.pop(job, None)
                 self._remember(live)
             live.tell()
             self._publish(live)
+            if leaves:
+                self._publish_queue(live.record.profile)
 
     async def remove(self, job: str) -> None:
         """Remove a job's folder and everything that is known of it."""
@@ -243,6 +247,12 @@ class Catalog:
             return self.index.latest("folder", folder)
         return None if kernel is not None else self.index.latest("all")
 
+    def _let_go(self, job: str) -> None:
+        try:
+            self._on_final(job)
+        except OSError:
+            _log.exception("what job %s left behind could not be removed", job)
+
     def _remember(self, job: LiveJob) -> None:
         self._final[job.record.id] = job
         self._final.move_to_end(job.record.id)
@@ -262,6 +272,12 @@ class Catalog:
     def _publish(self, job: LiveJob) -> None:
         self._bus.publish({"type": "job", "job": self._now(job)})
 
+    def _publish_queue(self, profile: str) -> None:
+        """Tell those in front of their new place; further back it is in lists, and not worth an event."""
+        queued = [live for live in self.unfinished(profile) if _queued(live.life)]
+        for live in queued[:_TOLD_PLACES]:
+            self._publish(live)
+
     def _now(self, live: LiveJob) -> dict[str, Any]:
         return at_this_moment(
             live.view(),
@@ -272,13 +288,17 @@ class Catalog:
 
     def _position(self, live: LiveJob) -> int | None:
         """Place in the profile's queue, from 1; None for a job that is in no queue."""
-        if (live.life.state, live.life.reason) != ("waiting", "queued") or live.record.id not in self.live:
+        if not _queued(live.life) or live.record.id not in self.live:
             return None
         return 1 + sum(
-            other.record.id < live.record.id and other.life.reason == "queued"
+            other.record.id < live.record.id and _queued(other.life)
             for other in self.live.values()
-            if other.record.profile == live.record.profile and other.life.state == "waiting"
+            if other.record.profile == live.record.profile
         )
+
+
+def _queued(life: Life) -> bool:
+    return (life.state, life.reason) == ("waiting", "queued")
 
 
 def _matters(before: Life, after: Life) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 
 from paijupyter.backends import base
 from paijupyter.backends.base import Backend, Change, Job, Place, Profile
+from paijupyter.errors import PaiJupyterError
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.clock import now
 from paijupyter.jobs.life import event_of
@@ -133,6 +134,8 @@ class Watchers:
                         if not self._catalog.unfinished(profile):
                             return
                 _log.warning("watch of profile %s ended by itself", profile)
+            except PaiJupyterError as error:
+                _log.warning("watch of profile %s: %s", profile, error)
             except Exception:  # whatever a backend does, the service goes on
                 _log.exception("watch of profile %s failed", profile)
             self._catalog.set_stale(profile, now())

@@ -212,6 +212,8 @@ class Bench:
         await self.service.close()
         self.service = JobService(self.data, self.runtime)
         await self.service.start()
+        if self.service.unfinished():
+            await eventually(lambda: any(not each.closed for each in FakeBackend.made))
 
     def folder(self, view: Mapping[str, Any]) -> Path:
         return self.data / "jobs" / view["id"]

@@ -215,7 +215,9 @@ async def test_a_profile_that_is_gone_leaves_its_jobs_stale_until_it_is_back(ben
     config.write_text("profiles: {other: {kind: local}}")
     view = await bench.submit(profile="other")
     config.unlink()
-    await bench.restart()
+    await bench.service.close()
+    bench.service = type(bench.service)(bench.data, bench.runtime)
+    await bench.service.start()
     await kit.eventually(lambda: bench.service.get("mnist")["staleSince"])
     assert bench.service.get("mnist")["state"] == "waiting"
     config.write_text("profiles: {other: {kind: local }}")
