@@ -34,21 +34,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     terminal.be_lenient()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _run(words)
+        code = _answered(words)
         sys.stdout.flush()
         return code
-    except HelpAsked as asked:
-        terminal.say(asked.text.rstrip("\n"))
-        return SUCCESS
-    except PaiJupyterError as error:
-        terminal.complain(str(error))
-        return SERVER if error.status >= 500 or error.code == "timeout" else USAGE
     except BrokenPipeError:
         # Python would complain once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_LEFT
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _answered(words: list[str]) -> int:
+    """Carry out a command line; what goes wrong is one line on stderr."""
+    try:
+        return _run(words)
+    except HelpAsked as asked:
+        terminal.say(asked.text.rstrip("\n"))
+        return SUCCESS
+    except PaiJupyterError as error:
+        terminal.complain(str(error))
+        return SERVER if error.status >= 500 or error.code == "timeout" else USAGE
 
 
 def _run(words: list[str]) -> int:

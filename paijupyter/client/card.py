@@ -20,6 +20,7 @@ _LAST_LINES = 8
 _OUTPUTS = 6
 _COUNTERS = ("epoch", "step", "iteration", "batch")
 _LEFT_OUT = 4
+_BUILT_IN_PORTS = frozenset({"ssh", "http"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +161,9 @@ def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield "parameters", _pairs(view["parameters"])
     if view.get("secretNames"):
         yield "secrets", ", ".join(view["secretNames"])
-    if view.get("ports"):
-        yield "ports", _ports(view["ports"])
+    ports = _ports(view.get("ports") or {}) if view["state"] == "running" else ""
+    if ports:
+        yield "ports", ports
     if view.get("packageSha256"):
         yield "package", str(view["packageSha256"])[:12]
     if view.get("outputs"):
@@ -178,10 +180,15 @@ def _pairs(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {words.number(value)}" for name, value in values.items())
 
 
-def _ports(ports: object) -> str:
-    if not isinstance(ports, Mapping):
-        return str(ports)
-    return ", ".join(f"{task} {_pairs(of)}" for task, of in ports.items() if isinstance(of, Mapping))
+def _ports(ports: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
+    """Say the ports that somebody asked for; every task has the built-in ones."""
+    said = [
+        f"{task} {label} {' '.join(map(str, numbers))}"
+        for task, labels in ports.items()
+        for label, numbers in labels.items()
+        if label not in _BUILT_IN_PORTS
+    ]
+    return ", ".join(said)
 
 
 def _outputs(outputs: Sequence[Mapping[str, Any]]) -> str:

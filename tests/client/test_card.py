@@ -109,6 +109,13 @@ def test_a_running_card_says_ready_of_all_and_progress() -> None:
     assert "HF_TOKEN" in text
 
 
+def test_ports_that_were_asked_for_are_shown_while_they_are_open() -> None:
+    ports = {"ps-0": {"tb": [15316, 15317], "ssh": [1]}, "worker-0": {"http": [2]}}
+    assert ("ports", "ps-0 tb 15316 15317") in card.facts(view(ports=ports), now=NOW).rows
+    assert "ports" not in dict(card.facts(failed(ports=ports), now=NOW).rows)
+    assert "ports" not in dict(card.facts(view(ports={"w-0": {"ssh": [1]}}), now=NOW).rows)
+
+
 def test_a_waiting_card_has_a_reason_and_a_clock() -> None:
     """Never a bare pending (screens.md, principle 2)."""
     waiting = view(state="waiting", reason="queued", startedAt=None, since="2026-11-29T19:41:00Z", position=2)
