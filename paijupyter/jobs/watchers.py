@@ -26,9 +26,14 @@ PAUSES = (0.5, 30.0)  # seconds before a watch is started again: the first time,
 
 
 class Backends:
-    """The backends of the profiles, made when first asked for."""
+    """The backends of the profiles, made when first asked for.
+
+    Attributes:
+        on_replaced: called with a profile's name when another backend has taken the place of its former one.
+    """
 
     def __init__(self, place: Place, profiles: ProfileFiles) -> None:
+        self.on_replaced: Callable[[str], None] = lambda profile: None
         self._place = place
         self._profiles = profiles
         self._made: dict[str, tuple[Profile, Backend]] = {}
@@ -53,6 +58,8 @@ class Backends:
                 await asyncio.to_thread(point.load)  # a cluster client may take a second to import
             backend = base.load_backend(profile, self._place)
             self._made[profile.name] = (profile, backend)
+            if made is not None:
+                self.on_replaced(profile.name)
             return backend
 
     async def close(self) -> None:
@@ -78,6 +85,7 @@ class Watchers:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._begun: dict[str, int] = {}
         self._open: dict[str, int] = {}
+        backends.on_replaced = self._renew
 
     def ensure(self, profile: str) -> None:
         """Have a watch on a profile."""
@@ -100,8 +108,14 @@ class Watchers:
         """
         if mark is not None and mark == self.mark(profile):
             return
-        task = self._tasks.pop(profile, None)
+        self._renew(profile)
+
+    def _renew(self, profile: str) -> None:
+        task = self._tasks.get(profile)
+        if task is asyncio.current_task():
+            return  # it is just about to open
         if task is not None:
+            del self._tasks[profile]
             task.cancel()
         self.ensure(profile)
 
