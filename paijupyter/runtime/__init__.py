@@ -5,5 +5,22 @@ top package is ``paiboot`` (:func:`paijupyter.backends.boot.boot_zipapp` builds 
 it and it imports nothing of ours; a backend talks to it by files: ``spec.json`` in; ``started.json``,
 ``ready``, ``log``, ``log.index`` and ``exit.json`` out.
 
-Start-up time counts: ``typing`` is imported for the type checker only, everything rare inside its function.
+``spec.json``, schema 1:
+
+- ``job``: ``id name user attempt``, optional ``virtualCluster defaultFsUri``
+- ``role``, ``index``: this task; ``folder``: its records; ``private``: a 0700 folder that boot makes and
+  removes; ``output``: where results are kept; ``python``: the interpreter that ``python`` shall mean, or null
+- ``roles``: in document order, each ``name instances minFailed minSucceeded``, optional ``resources``
+  (``gpu cpu memoryMB shmMB``), ``launcher service env ports`` (label to count)
+- ``hosts``, ``ports``: by task (``worker-0``): an address; label to numbers
+- ``command``: text for bash, ``$secrets`` references left in it; ``env``; ``parameters``, typed
+- ``secrets``: path of a 0600 JSON file of names and values, or null
+- ``package``: paths of ``manifest``, ``pack`` and ``blobs``, or null
+- ``requirements``: ``file`` (null: ``requirements.txt`` if the package has it), ``policy``
+  (``never if-missing always``), ``environments``: folder
+- ``outputs``: globs below the package folder; ``barrier``: ``kind: files``, ``tasks`` (task to folder),
+  ``timeout``; ``graceSeconds``, ``timeLimit``, ``logLimitBytes``
+
+Times in the records are seconds since the epoch. Start-up time counts:
+``typing`` is imported for the type checker only, everything rare inside its function.
 """

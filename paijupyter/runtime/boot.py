@@ -53,7 +53,7 @@ def _keep_files_to_ourselves() -> None:
 
 
 class Boot:
-    """One task. What it needs of the spec is described in ``docs/reference``."""
+    """One task, told by its spec (see the package's docstring)."""
 
     def __init__(self, spec: "Dict[str, Any]") -> None:
         self._spec = spec

@@ -96,19 +96,18 @@ class _Run:
     def complete(self, argv: "List[str]", env: "Dict[str, str]", cwd: str) -> Outcome:
         pid, output, error = spawn(argv, env, cwd)
         self._pid = pid
-        self._output: "Optional[int]" = output
+        self._open = True
         poll = select.poll()
         poll.register(output, select.POLLIN)
         poll.register(self._watch.descriptor, select.POLLIN)
         try:
             while self._goes_on():
                 for descriptor, _ in poll.poll(self._timeout()):
-                    if descriptor == self._output and not self._read_once():
+                    if descriptor == output and not self._read(output):
                         poll.unregister(output)
-                        self._output = None
+                        self._open = False
                 self._watch.drain()
-            while self._output is not None and self._read_once():
-                pass
+            self._read_rest(output)
         finally:
             os.close(output)
         return Outcome(self._status or 0, self._verdict, error)
@@ -127,7 +126,7 @@ class _Run:
             if not left:
                 return False
             waited = now - self._heard >= SILENCE or now - self._ended >= min(self._grace, LONGEST_SILENCE)
-            if self._kill_at is None and (self._output is None or waited):
+            if self._kill_at is None and (waited or not self._open):
                 self._end(now + min(self._grace, LEFTOVER_GRACE))
         if self._kill_at is not None and now >= self._kill_at:
             tree.signal_all(signal.SIGKILL, self._pid)
@@ -156,12 +155,21 @@ class _Run:
             if pid == self._pid:
                 self._status = status
 
-    def _read_once(self) -> bool:
-        """Pass on what has been written; say whether more may come at once or later."""
+    def _read_rest(self, output: int) -> None:
+        """Pass on what is still in the pipe, and do not wait for somebody who may keep it open."""
         try:
-            data = os.read(self._output or 0, _CHUNK)
+            while self._open and self._read(output):
+                pass
         except BlockingIOError:
-            return self._status is None
+            pass
+
+    def _read(self, output: int) -> bool:
+        """Pass on what has been written; say whether the pipe is still open.
+
+        Raises:
+            BlockingIOError: nothing has been written since the last time.
+        """
+        data = os.read(output, _CHUNK)
         if data:
             self._heard = time.monotonic()
             self._sink(data)
