@@ -16,12 +16,11 @@ def check(document: Document, target: Target = "paijupyter") -> list[Problem]:
     """Return everything that is wrong or odd with a document, errors first, each with its place.
 
     Args:
-        document: the document; what reading it corrected is in the list too.
+        document: the document, with its corrections made; those are not in the list again.
         target: ``paijupyter`` for our backends; ``openpai`` for the original server, where some things
             that are only odd here make a job fail.
     """
     found = Findings(document, target)
-    found.problems += document.corrections
     check_structure(found)
     check_references(found)
     check_traps(found)

@@ -15,7 +15,7 @@ from paijupyter.errors import Problem
 from paijupyter.protocol.javascript import number_text
 from paijupyter.protocol.names import converted
 from paijupyter.protocol.roles import DEFAULT_CPU, DEFAULT_MEMORY_MB
-from paijupyter.protocol.values import Place, pointer
+from paijupyter.protocol.values import Place, keys_of, pointer
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OLD_KEY = re.compile(r"[A-Za-z0-9._~-]+")
@@ -129,15 +129,15 @@ class _Correction:
     def _rename(self, path: str, mapping: dict[str, Any], renamed: dict[str, str]) -> None:
         if not renamed.keys() & mapping.keys():
             return
+        start = f"{path}/"
+        for known in [known for known in self.places if known.startswith(start)]:
+            old, slash, rest = known[len(start) :].partition("/")
+            (key,) = keys_of(f"/{old}")
+            if key in renamed:
+                self.places[pointer(path, renamed[key]) + slash + rest] = self.places.pop(known)
         items = [(renamed.get(key, key), value) for key, value in mapping.items()]
         mapping.clear()
         mapping.update(items)
-        for old, new in renamed.items():
-            before, after = pointer(path, old), pointer(path, new)
-            for known in [
-                known for known in self.places if known == before or known.startswith(before + "/")
-            ]:
-                self.places[after + known[len(before) :]] = self.places.pop(known)
 
     def _instances(self, path: str, role: dict[str, Any]) -> None:
         if "instances" not in role:
@@ -174,6 +174,8 @@ class _Correction:
         if resources.get("ports", 0) in (None, {}):
             # OpenPAI takes null and refuses {}; both mean no ports.
             del resources["ports"]
+            message = f"`{_dotted(path)}.resourcePerInstance.ports` is empty; it was left out."
+            self._note(f"{path}/resourcePerInstance/ports", "empty-ports", message)
 
     def _deployments(self) -> None:
         items, roles = self.data.get("deployments"), self.data.get("taskRoles")
@@ -187,11 +189,13 @@ class _Correction:
 def _renaming(mapping: dict[str, Any], rename: Callable[[str], str]) -> dict[str, str]:
     """Old → new for keys that only the old protocol allowed; a name that is taken is left for the check."""
     found: dict[str, str] = {}
+    taken: set[str] = set()
     for key in mapping:
         if not _KEY.fullmatch(key) and _OLD_KEY.fullmatch(key):
             new = rename(key)
-            if new not in mapping and new not in found.values():
+            if new not in mapping and new not in taken:
                 found[key] = new
+                taken.add(new)
     return found
 
 

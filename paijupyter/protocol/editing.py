@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from paijupyter.errors import InvalidDocument, Problem, UsageProblem
+from paijupyter.errors import InvalidDocument, Problem, UsageProblem, in_order
 from paijupyter.protocol.checking import check
 from paijupyter.protocol.document import parse_values, read
 from paijupyter.protocol.patching import Step, get, make, path_of, same, steps_of
@@ -41,7 +41,8 @@ def edit(text: str | bytes, patch: Iterable[Mapping[str, Any]]) -> tuple[str, li
     for operation in patch:
         for step in steps_of(operation, data):
             source, data, places = _apply(source, data, places, step)
-    return source, check(read(source))
+    document = read(source)
+    return source, in_order([*document.corrections, *check(document)])
 
 
 def _values(source: str) -> tuple[dict[str, Any], dict[str, Place]]:

@@ -40,14 +40,24 @@ def check_extras(found: Findings) -> None:
         else:
             words = _WORDS.get(kind, _unusable)
             found.error("extras", path, f"`{dotted(path)}` {words(value, context)}.")
+    _env(found, f"{_PATH}/env", member(extras, "paijupyter", "env"))
     roles = [name for _, name, _ in roles_of(found.document.data)]
     ours = member(extras, "paijupyter", "roles")
     for name in ours if isinstance(ours, dict) else ():
+        _env(found, pointer(f"{_PATH}/roles", name) + "/env", member(ours, name, "env"))
         if name not in roles:
             path = pointer(f"{_PATH}/roles", name)
             found.warning(
                 "unknown-role", path, f"`{dotted(path)}` is no role of this job.", did_you_mean(name, roles)
             )
+
+
+def _env(found: Findings, path: str, env: Any) -> None:
+    for name in env if isinstance(env, dict) else ():
+        if name.startswith("PAI_"):
+            where = pointer(path, name)
+            message = f"`{dotted(where)}` hides a variable that every task gets."
+            found.warning("reserved-name", where, message, "Names that start with `PAI_` are taken.")
 
 
 def _unusable(value: Any, context: dict[str, Any]) -> str:

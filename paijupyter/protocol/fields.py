@@ -154,7 +154,7 @@ FIELDS: tuple[Field, ...] = (
         "/parameters",
         "Parameters",
         "Public values for `<% $parameters.name %>` in commands and PAI_PARAM_<NAME> in the tasks.",
-        flag="--parameter",
+        flag="--param",
         widget="table",
     ),
     Field(

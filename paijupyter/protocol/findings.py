@@ -11,6 +11,7 @@ from paijupyter.protocol.document import Document
 from paijupyter.protocol.values import keys_of
 
 Target = Literal["paijupyter", "openpai"]
+MOST = 1000
 
 
 class Findings:
@@ -24,7 +25,23 @@ class Findings:
     def __init__(self, document: Document, target: Target = "paijupyter") -> None:
         self.document = document
         self.target = target
-        self.problems: list[Problem] = []
+        self._problems: dict[Problem, None] = {}
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was found, each once."""
+        return list(self._problems)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more problems than anyone reads; from then on none are added."""
+        return len(self._problems) >= MOST
+
+    def take(self, problems: Iterable[Problem]) -> None:
+        """Add problems that somebody else found."""
+        for problem in problems:
+            if not self.is_full:
+                self._problems[problem] = None
 
     def error(self, code: str, path: str, message: str, hint: str = "") -> None:
         """Add what stops a submission."""
@@ -42,12 +59,12 @@ class Findings:
         self, severity: Severity, code: str, path: str, message: str, hint: str = "", line: int | None = None
     ) -> None:
         """Add a finding; its line is that of its path unless a rule knows it better."""
+        if self.is_full:
+            return
         column = self.document.column_of(path) if line is None else None
         if line is None:
             line = self.document.line_of(path)
-        problem = Problem(severity, code, message, path, line, column, hint=hint)
-        if problem not in self.problems:
-            self.problems.append(problem)
+        self._problems[Problem(severity, code, message, path, line, column, hint=hint)] = None
 
 
 def dotted(path: str) -> str:

@@ -38,33 +38,34 @@ def check_references(found: Findings) -> None:
     """Check that everything that is named exists, and exists once."""
     known = _prerequisites(found)
     data = found.document.data
+    everything = {name: None for names in known.values() for name in names}
     for path, _, role in roles_of(data):
         for key, kind in KINDS.items():
-            _known(found, pointer(path, key), role.get(key), known.get(kind, []), kind)
-        everything = [name for names in known.values() for name in names]
+            _known(found, pointer(path, key), role.get(key), known.get(kind, {}), kind)
         wanted = role.get("prerequisites")
         for index, name in enumerate(wanted if isinstance(wanted, list) else ()):
             _known(found, f"{path}/prerequisites/{index}", name, everything, "")
     _deployments(found)
 
 
-def _prerequisites(found: Findings) -> dict[str, list[str]]:
-    known: dict[str, list[str]] = {}
+def _prerequisites(found: Findings) -> dict[str, dict[str, None]]:
+    """Type → names, in order."""
+    known: dict[str, dict[str, None]] = {}
     for index, item in items_of(found.document.data.get("prerequisites")):
         kind, name = item.get("type"), item.get("name")
         if not is_text(kind) or not is_text(name):
             continue
-        names = known.setdefault(str(kind), [])
+        names = known.setdefault(kind, {})
         if name in names:
             message = (
                 f"`prerequisites[{index}]` has the name `{name}` of another prerequisite of type `{kind}`."
             )
             found.error("duplicate-name", f"/prerequisites/{index}/name", message, "Give it another name.")
-        names.append(str(name))
+        names[name] = None
     return known
 
 
-def _known(found: Findings, path: str, name: Any, known: list[str], kind: str) -> None:
+def _known(found: Findings, path: str, name: Any, known: dict[str, None], kind: str) -> None:
     if not is_text(name) or name in known:
         return
     words = f"prerequisite of type `{kind}`" if kind else "prerequisite"
@@ -74,7 +75,7 @@ def _known(found: Findings, path: str, name: Any, known: list[str], kind: str) -
 
 def _deployments(found: Findings) -> None:
     data = found.document.data
-    names: list[str] = []
+    names: dict[str, None] = {}
     for index, item in items_of(data.get("deployments")):
         name = item.get("name")
         if not is_text(name):
@@ -82,7 +83,7 @@ def _deployments(found: Findings) -> None:
         if name in names:
             message = f"`deployments[{index}]` has the name `{name}` of another deployment."
             found.error("duplicate-name", f"/deployments/{index}/name", message, "Give it another name.")
-        names.append(str(name))
+        names[name] = None
     chosen = member(data, "defaults", "deployment")
     if is_text(chosen) and chosen not in names:
         message = f"`defaults.deployment` names no deployment: `{chosen}`."

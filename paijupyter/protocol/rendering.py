@@ -128,6 +128,7 @@ class _Renderer:
         self._secrets: dict[str, Any] = secrets if isinstance(secrets, dict) else {}
         self._out: list[str] = []
         self._line_so_far = ""
+        self._seen: set[Problem] = set()
         self._starts = [0]
         for _, item in self._items:
             self._starts.append(self._starts[-1] + len(item.strip(_BLANK)) + 1)
@@ -234,7 +235,8 @@ class _Renderer:
     def _problem(self, tag: Tag, code: str, message: str, hint: str, severity: Severity = "error") -> None:
         path, line = self._place(tag)
         problem = Problem(severity, code, message, path, line, hint=hint)
-        if problem not in self.result.problems:
+        if problem not in self._seen:
+            self._seen.add(problem)
             self.result.problems.append(problem)
 
     def _place(self, tag: Tag) -> tuple[str, int | None]:

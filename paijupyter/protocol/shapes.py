@@ -141,7 +141,7 @@ def record(members: Mapping[str, Shape], required: tuple[str, ...] = (), *, othe
                 members[key](found, pointer(path, key), item)
             elif not others:
                 where = f" in `{dotted(path)}`" if path else ""
-                hint = did_you_mean(key, members)
+                hint = "" if found.is_full else did_you_mean(key, members)
                 found.error("unknown-key", pointer(path, key), f"`{key}` is not a known key{where}.", hint)
 
     return check

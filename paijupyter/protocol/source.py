@@ -107,9 +107,12 @@ class _Composer(Reader, Scanner, Parser):
         self._anchors: dict[str, Node | None] = {}
 
     def scan_to_next_token(self) -> None:
-        """Skip blanks, comments and, unlike PyYAML, also tabs behind something on the same line."""
+        """Skip blanks, comments and, unlike PyYAML, also tabs that indent nothing.
+
+        Those are tabs behind something on the same line, and all in flow collections: JSON likes them.
+        """
         super().scan_to_next_token()
-        while self.peek() == "\t" and self._behind().strip(" \t\ufeff"):
+        while self.peek() == "\t" and (self.flow_level or self._behind().strip(" \t\ufeff")):
             while self.peek() in " \t":
                 self.forward()
             super().scan_to_next_token()

@@ -30,6 +30,12 @@ _PREREQUISITE_TYPES = ("dockerimage", "script", "output", "data")
 
 def check_structure(found: Findings) -> None:
     """Check types, required and unknown keys, patterns and bounds of the whole document."""
+    data = found.document.data
+    if "jobName" in data and "protocolVersion" not in data:
+        message = "Job document is in the JSON format of OpenPAI 0.13 and before, which is no job protocol."
+        hint = "Write it anew: a role's `taskNumber` is `instances`, its `command` one of `commands`."
+        found.error("old-protocol", "/jobName", message, hint)
+        return
     _PROTOCOL(found, "", found.document.data)
 
 

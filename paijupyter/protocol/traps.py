@@ -8,6 +8,7 @@ from typing import Any
 
 from paijupyter.protocol.findings import Findings, did_you_mean, dotted
 from paijupyter.protocol.names import converted
+from paijupyter.protocol.parameters import ENVIRONMENT_NAME
 from paijupyter.protocol.references import items_of, member, roles_of
 from paijupyter.protocol.rendering import command_items, render_role
 from paijupyter.protocol.shapes import is_text, is_whole
@@ -18,6 +19,7 @@ _SMALL_MEMORY = 64
 # A secret behind these reaches no argument of a process: an assignment, or a builtin of the shell.
 _ASSIGNMENT = re.compile(r"(?:^|[;&|(]|\bexport|\bdeclare -x|\blocal|\benv)\s*[A-Za-z_][A-Za-z0-9_]*=[\"']?$")
 _BUILTIN = re.compile(r"(?:^|[;&|(])\s*(?:echo|printf)\b[^;&|]*$")
+_SECRET_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HEREDOC = re.compile(r"<<[-~]?\s*[\"']?(\w+)")
 
 
@@ -121,12 +123,17 @@ def _commands(found: Findings) -> None:
     document = found.document
     for path, name, role in roles_of(document.data):
         rendered = render_role(document, name)
-        found.problems += [item for item in rendered.problems if item not in found.problems]
+        found.take(rendered.problems)
         commands = role.get("commands")
         if isinstance(commands, list) and commands and not rendered.text:
             found.warning("no-command", f"{path}/commands", f"`{dotted(path)}.commands` runs nothing.")
         inside_text = _heredoc_lines(rendered.text)
         for use in rendered.secrets:
+            if "." in use.name and found.target == "paijupyter":
+                message = (
+                    f"Secret `{use.name}` is a part of another; only whole secrets can be filled in here."
+                )
+                found.add("error", "secret-part", use.path, message, "Make it a secret of its own.", use.line)
             if _is_argument(use.before) and use.before not in inside_text:
                 message = (
                     f"Secret `{use.name}` stands on a command line, where `ps` on that machine shows it."
@@ -197,6 +204,12 @@ def _secrets(found: Findings) -> None:
     secrets = found.document.data.get("secrets")
     for name, value in secrets.items() if isinstance(secrets, dict) else ():
         where = pointer("/secrets", name)
+        if not _SECRET_FILE.fullmatch(name):
+            message = f"Secret name `{name}` can be neither a file nor a variable."
+            found.error("secret-name", where, message, "Use letters, digits and `_`.")
+        elif not ENVIRONMENT_NAME.fullmatch(name):
+            message = f"Secret name `{name}` can be no environment variable; the task gets only the file."
+            found.warning("secret-name", where, message, "Use letters, digits and `_`, no digit first.")
         if not is_text(value) and not isinstance(value, (dict, list)):
             message = f"`{dotted(where)}` is no text; OpenPAI would write it as Python does."
             found.warning("secret-type", where, message, "Put quotes around it.")

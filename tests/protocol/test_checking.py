@@ -230,6 +230,20 @@ TRAPS: list[tuple[dict[str, Any], str, str | None, str | None]] = [
     ({"/secrets": {"a": 1}}, "/secrets/a", "warning", "warning"),
     ({"/secrets": {"a": "canary"}}, "/secrets/a", "warning", "warning"),
     ({"/secrets": {"a": ""}}, "/secrets/a", None, None),
+    ({"/secrets": {"my-key": ""}}, "/secrets/my-key", "warning", "warning"),
+    ({"/secrets": {"..": ""}}, "/secrets/..", "error", "error"),
+    (
+        {f"{W}/commands": ["x=<% $secrets.a.b %>"], "/secrets": {"a": {"b": ""}}},
+        f"{W}/commands/0",
+        "error",
+        None,
+    ),
+    (
+        {"/extras": {"paijupyter": {"version": 1, "env": {"PAI_JOB_NAME": "x"}}}},
+        "/extras/paijupyter/env/PAI_JOB_NAME",
+        "warning",
+        "warning",
+    ),
     ({"/defaults": {"virtualCluster": 5}}, "/defaults/virtualCluster", None, "error"),
     ({"/defaults": {"virtualCluster": ""}}, "/defaults/virtualCluster", None, "error"),
     (
@@ -356,3 +370,13 @@ def test_extras_of_a_role_that_is_not_there(minimal: Make) -> None:
     extras = {"paijupyter": {"version": 1, "roles": {"workers": {"service": True}}}}
     (found,) = problems_of(minimal({"/extras": extras}))
     assert (found.code, found.severity, found.hint) == ("unknown-role", "warning", "Did you mean `worker`?")
+
+
+def test_o33_the_json_format_of_before_is_refused_by_name() -> None:
+    text = '{"jobName": "a", "image": "b", "taskRoles": [{"name": "w", "taskNumber": 1, "command": "x"}]}'
+    assert [p.code for p in errors(check(read(text)))] == ["old-protocol"]
+
+
+def test_thousands_of_problems_are_bounded() -> None:
+    text = "".join(f"k{number}: 1\n" for number in range(3_000))
+    assert len(check(read(text))) == 1000

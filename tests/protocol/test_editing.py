@@ -242,7 +242,7 @@ def cases(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> tuple[str, Step, di
 
 
 @given(cases(TEXTS))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 def test_o27_an_edit_does_what_it_says(case: tuple[str, Step, dict[str, Any]]) -> None:
     text, step, operation = case
     assert same(read(one(text, operation)).raw, make(read(text).raw, step))

@@ -102,6 +102,7 @@ def test_all_duplicate_keys_are_named_with_both_lines() -> None:
 def test_tabs_say_so_and_are_fine_where_js_yaml_takes_them() -> None:
     assert refusal("a:\n\tb: 1\n").problems[0].message.startswith("Tab ")
     assert read("a:\t1\nb: [1,\t2]\t# c\n").raw == {"a": 1, "b": [1, 2]}
+    assert read('{\n\t"a": [\n\t\t1\n\t]\n}').raw == {"a": [1]}, "JSON indented with tabs"
 
 
 def test_alias_bomb_is_bounded() -> None:
