@@ -21,8 +21,6 @@ from paijupyter.backends.local.process import BootProcess
 from paijupyter.backends.local.spawn import AlreadyRuns, is_claimed, spawn
 from paijupyter.backends.local.spec import Task, has_barrier, specs, tasks_of
 
-_BREATH = 16  # tasks started before the loop gets a turn
-
 
 @dataclass(eq=False)
 class Running:
@@ -119,10 +117,9 @@ class Attempt:
             OSError: if the system refuses one; those already started are then ended again.
         """
         try:
-            for number, each in enumerate(self.tasks.values()):
+            for each in self.tasks.values():
                 self._spawn(each)
-                if number % _BREATH == _BREATH - 1:
-                    await asyncio.sleep(0)
+                await asyncio.sleep(0)  # a start takes milliseconds; others get their turn between two
         except OSError:
             await self.erase()
             raise

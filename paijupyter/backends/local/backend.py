@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
-from paijupyter import __version__
+from paijupyter._version import __version__
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
 from paijupyter.backends.local import host, journal, logs
 from paijupyter.backends.local.changes import Changes, Subscription
@@ -35,6 +35,7 @@ class LocalBackend:
         self._queue = Queue(capacity_of(profile))
         gpus = host.gpus() if self._queue.capacity.gpu else ()
         self._hall = Hall(profile, place, self._queue, self._changes, self._boot_file, gpus)
+        self._boot: Path | None = None
         self._runs: dict[str, JobRun] = {}
         self._beginnings: dict[str, asyncio.Task[None]] = {}
 
@@ -178,9 +179,11 @@ class LocalBackend:
         self._runs.pop(job_id, None)
 
     def _boot_file(self) -> Path:
-        from paijupyter.backends.boot import boot_zipapp
+        if self._boot is None or not self._boot.exists():
+            from paijupyter.backends.boot import boot_zipapp
 
-        return boot_zipapp(self._place.data)
+            self._boot = boot_zipapp(self._place.data)
+        return self._boot
 
 
 def _lost(job: Job) -> Change:
