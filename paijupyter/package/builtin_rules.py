@@ -32,6 +32,8 @@ GIT = Rule("version control")
 ENVIRONMENT = Rule("virtual environment", singly=True)
 CHECKPOINT = Rule("checkpoint", may_insist=True, singly=True)
 CREDENTIAL = Rule("looks like a credential", may_insist=True, singly=True)
+HOME = Rule("setting in the home folder", may_insist=True)
+"""A notebook may lie in the home folder itself; what begins with a dot there is not part of the work."""
 
 _FOLDERS: dict[str, Rule] = {
     **dict.fromkeys((".git", ".hg", ".svn", ".bzr", ".jj"), GIT),

@@ -10,7 +10,7 @@ from paijupyter.errors import PaiJupyterError
 from paijupyter.package.identify import Contents, Moved
 from paijupyter.package.manifest import Entry, Manifest
 from paijupyter.package.progress import Meter
-from paijupyter.package.reading import FileChanging, Reading, chunks, is_notebook, read_whole
+from paijupyter.package.reading import NOTEBOOK, FileChanging, Reading, chunks, read_whole
 from paijupyter.package.staging import Staging
 from paijupyter.package.store import Store
 
@@ -85,13 +85,13 @@ class Delivery:
 
     def _bytes(self, path: str) -> Iterator[bytes]:
         contents = self._contents
-        reading = contents.given.get(path)
+        given = contents.given.get(path)
         try:
-            notebook = next((f for f in contents.small if f.path == path and is_notebook(f)), None)
-            if notebook and not reading:
-                reading = read_whole(contents.root, notebook)
-            if reading:
-                yield reading.data
+            if given:
+                yield given.data
+            elif path.endswith(NOTEBOOK):
+                file = next(file for file in (*contents.small, *contents.large) if file.path == path)
+                yield read_whole(contents.root, file).data
             else:
                 yield from chunks(f"{contents.root}/{path}")
         except (FileChanging, OSError) as error:

@@ -111,6 +111,7 @@ class Identification:
         self._pool = pool
         self._staging = staging
         self._meter = meter
+        self._given_up = False
 
     def run(self, known: Mapping[str, RowTuple]) -> Manifest:
         """Return the manifest; rows of the last look are believed of files whose numbers are the same.
@@ -131,8 +132,11 @@ class Identification:
             contents.problems += [broken_notebook(e.path) for e in believed if known[e.path][_BROKEN]]
             for outcome in contents.read_small(self._pool, new_small):
                 self._note(outcome)
-        for large in in_order(self._pool, self._read_large, new_large):
-            self._note_large(large)
+        try:
+            for large in in_order(self._pool, self._read_large, new_large):
+                self._note_large(large)
+        finally:
+            self._given_up = True  # after an interrupt no thread goes on with gigabytes
         return Manifest(contents.entries)
 
     def _expect(self, *lists: Iterable[Selected]) -> None:
@@ -176,15 +180,24 @@ class Identification:
 
     def _read_large(self, file: Selected) -> tuple[Selected, bytes, Path | None] | Problem | None:
         with ExitStack() as stack:
-            path, sink = None, _nowhere
+            path, copy = None, None
             if self._staging.copies_large:
                 copy, path = self._staging.file()
-                sink = partial(_write, stack.enter_context(copy))
+                stack.enter_context(copy)
             try:
-                found, digest = read_large(self._contents.root, file, sink)
+                found, digest = read_large(self._contents.root, file, partial(self._write, copy))
             except (FileChanging, OSError) as error:
                 return _problem(file.path, error)
         return found, digest, path
+
+    def _write(self, copy: BinaryIO | None, chunk: bytes) -> None:
+        if self._given_up:
+            raise FileChanging
+        if copy and chunk:
+            copy.write(chunk)
+        elif copy:  # the reading begins again
+            copy.seek(0)
+            copy.truncate()
 
     def _note_large(self, outcome: tuple[Selected, bytes, Path | None] | Problem | None) -> None:
         contents = self._contents
@@ -243,15 +256,3 @@ def _problem(path: str, error: FileChanging | OSError) -> Problem | None:
     if isinstance(error, FileNotFoundError):
         return None  # it was removed since the walk, so it does not belong to the folder
     return changing(path) if isinstance(error, FileChanging) else unreadable(path, error)
-
-
-def _nowhere(chunk: bytes) -> None:
-    pass
-
-
-def _write(file: BinaryIO, chunk: bytes) -> None:
-    if chunk:
-        file.write(chunk)
-    else:  # the reading begins again
-        file.seek(0)
-        file.truncate()

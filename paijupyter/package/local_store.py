@@ -23,6 +23,7 @@ from paijupyter.package.store import Missing
 
 _CHUNK = 1 << 20
 _LONGEST_SNAPSHOT = 24 * 3600.0
+_STAT_CACHE = 30 * 24 * 3600.0
 RECENT = 3600.0
 """Seconds in which whatever was stored or asked for is not swept: a submission may be about to use it."""
 
@@ -34,6 +35,7 @@ class LocalStore:
         self.packages = data / "packages"
         self.blobs = data / "blobs"
         self._staging = data / "staging"
+        self._stat_cache = data / "stat-cache"
 
     # -- the Store protocol ---------------------------------------------------------------------------
 
@@ -202,9 +204,10 @@ class LocalStore:
         for file in (file for shelf in _children(self.blobs) for file in _children(shelf)):
             if file.name not in needed and _newest(file) < before:
                 freed += _remove(file)
-        for file in _children(self._staging):
-            if _newest(file) < before - _LONGEST_SNAPSHOT:
-                freed += _remove(file)
+        for folder, age in ((self._staging, _LONGEST_SNAPSHOT), (self._stat_cache, _STAT_CACHE)):
+            for file in _children(folder):
+                if _newest(file) < before - age:
+                    freed += _remove(file)
         return freed
 
     def _blob(self, sha256: str) -> Path:

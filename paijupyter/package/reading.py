@@ -17,6 +17,7 @@ from paijupyter.package.manifest import EXECUTABLE, FILE, LINK, SMALL
 from paijupyter.package.notebooks import normalise
 from paijupyter.package.selection import Selected
 
+NOTEBOOK = ".ipynb"
 _CHUNK = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LARGEST_NOTEBOOK = 256 << 20
@@ -42,7 +43,7 @@ class Reading(NamedTuple):
 
 def is_notebook(file: Selected) -> bool:
     """Say whether a file travels normalised, so that its size in the package differs."""
-    return file.path.endswith(".ipynb") and file.size <= _LARGEST_NOTEBOOK
+    return file.path.endswith(NOTEBOOK) and file.size <= _LARGEST_NOTEBOOK
 
 
 def read_whole(root: str, file: Selected) -> Reading:
@@ -121,11 +122,7 @@ def _one_state(root: str, file: Selected, read: Callable[[int, int], int]) -> Se
             os.close(number)
         if not S_ISREG(found.st_mode):
             break
-        if (
-            length == file.size == found.st_size
-            and found.st_mtime_ns == file.mtime_ns
-            and found.st_ino == file.inode
-        ):
+        if length == file.size == found.st_size and found.st_mtime_ns == file.mtime_ns:
             return file
         file = Selected(
             file.path,

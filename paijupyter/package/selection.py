@@ -90,6 +90,7 @@ class _Walk:
         self._root = os.path.realpath(root)
         self._limits = limits
         self._never = frozenset(os.path.realpath(path) for path in never)
+        self._is_home = self._root == os.path.realpath(os.path.expanduser("~"))
         self._found = Selection(root, self._root)
         self._excluded = ExcludedList(self._root)
 
@@ -175,7 +176,7 @@ class _Walk:
         """Say whether a folder is to be entered; if not, note why."""
         inside = f"{prefix}{name}/"
         decision = rules.folder(prefix, name) if rules else None
-        rule = builtin.folder_rule(name)
+        rule = builtin.folder_rule(name) or self._home_rule(prefix, name)
         if not prefix and name in _ENVIRONMENT_PARTS and "pyvenv.cfg" in siblings:
             rule = builtin.ENVIRONMENT  # `python -m venv .` in the root itself
         folder = _Folder(f"{path}/{name}", inside, rules)
@@ -202,6 +203,7 @@ class _Walk:
             self._excluded.add_file(path, decision.file, _size(entry), folded=f"{prefix}*")
             return True
         rule = builtin.file_rule(entry.name, partial(_first_bytes, entry.path))
+        rule = rule or self._home_rule(prefix, entry.name)
         if rule and not (rule.may_insist and decision and decision.insists):
             kind = "" if rule.singly else f"*.{entry.name.rpartition('.')[2]}"
             self._excluded.add_file(path, rule.reason, _size(entry), folded=kind, hint=_insist(path, rule))
@@ -210,6 +212,10 @@ class _Walk:
             self._found.problems.append(bad_name(path))
             return True
         return False
+
+    def _home_rule(self, prefix: str, name: str) -> builtin.Rule | None:
+        hidden = self._is_home and not prefix and name.startswith(".") and name not in IGNORE_FILES
+        return builtin.HOME if hidden else None
 
     def _add_other(self, entry: os.DirEntry[str], prefix: str, found: os.stat_result) -> None:
         """Select a symbolic link that stays inside, and note whatever else is no regular file."""

@@ -81,7 +81,7 @@ def snapshot(
     moved = ""
     for _ in range(2):  # a folder that changes under our hands is looked at once more
         selected_at_ns = time.time_ns()
-        selection = select(root, limits=limits, never=frozenset({paths.data_dir()}))
+        selection = select(root, limits=limits, never=_ours())
         if has_errors(selection.problems):
             return Snapshot("", Manifest(()), selection.excluded, selection.problems)
         _check_extra(extra, selection)
@@ -118,6 +118,11 @@ def _take(
             return Snapshot("", Manifest(()), selection.excluded, problems)
         Delivery(contents, manifest, pool, staging, meter).run(store)
     return Snapshot(manifest.sha256, manifest, selection.excluded, problems)
+
+
+def _ours() -> frozenset[Path]:
+    """The folders of our own records and secrets, should they lie in the user's folder."""
+    return frozenset({paths.data_dir(), paths.runtime_dir().parent})
 
 
 def _threads() -> ThreadPoolExecutor:

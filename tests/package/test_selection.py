@@ -226,6 +226,23 @@ def test_our_own_data_folder_is_never_taken(write, root: Path) -> None:
     assert {f.path for f in select(root, never=frozenset({root / "mine"})).files} == {"a"}
 
 
+def test_settings_in_the_home_folder_are_left_out(write, isolated_home: Path) -> None:
+    """A notebook directly in the home folder, as on a hub, must not send the home's settings along."""
+    write({"../n.ipynb": "{}", "../.bash_history": "secret", "../.config/x": "", "../.gitignore": ""})
+    write({"../.local/share/x": "", "sub/.config/y": "", "../.paiignore": "!.local/\ndata/\nrun/\n"})
+    assert names(isolated_home) == {
+        "n.ipynb",
+        ".gitignore",
+        ".paiignore",
+        ".local/share/x",
+        "project/sub/.config/y",
+    }
+    assert {row.path for row in select(isolated_home).excluded if row.reason.startswith("setting")} == {
+        ".bash_history",
+        ".config/",
+    }
+
+
 def test_too_many_files_name_the_largest_folder(write, root: Path) -> None:
     write({f"data/images/{n}.png": "" for n in range(12)} | {"train.py": "", "src/a.py": "", "src/b.py": ""})
     (problem,) = select(root, limits=Limits(files=10)).problems

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paijupyter import paths
 from paijupyter.errors import PaiJupyterError, UsageProblem
 from paijupyter.package import SMALL, LocalStore, Manifest, Missing, Snapshot, snapshot
 from paijupyter.package import reading as reading_module
@@ -158,6 +159,20 @@ def test_a_package_that_is_too_large_is_not_stored(write, root: Path, store: Loc
     assert taken.sha256 == "" and taken.files == 0
     assert [problem.code for problem in taken.problems] == ["package-too-large"]
     assert not store.packages.exists()
+
+
+def test_our_own_secrets_and_records_never_travel(write, root: Path, isolated_home: Path) -> None:
+    """Decision 8: the one 0600 file in the runtime folder rests nowhere else, wherever that folder lies."""
+    store = LocalStore(isolated_home / "data")
+    write({"../data/jobs/x/job.json": "{}", "../work/a": "1"})
+    secret = paths.runtime_dir() / "secrets" / "job.json"
+    secret.parent.mkdir()
+    secret.write_text("canary")
+    other = paths.runtime_dir().parent / "other" / "secrets.json"
+    other.parent.mkdir()
+    other.write_text("canary")
+    taken = snapshot(isolated_home, store)
+    assert unpack(store, taken.sha256).keys() == {"work/a"}
 
 
 class Files:
