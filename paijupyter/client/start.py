@@ -77,8 +77,10 @@ def _start(runtime: Path, end: float) -> None:
         raise _failed(str(error), runtime) from error
     finally:
         os.close(log)
-    with process:  # the process that was started ends at once: the engine has left it
+    with process:
         line = _first_line(process, end)
+        if time.monotonic() > end:
+            process.kill()  # it should have ended at once, when the engine left it
     if line in {"ready", "served"}:
         return
     raise _told(line, runtime)

@@ -47,7 +47,7 @@ class Answer:
         self._answer = answer
         self._socket = connection.sock
         self.status = answer.status
-        self.headers: Mapping[str, str] = dict(answer.headers)
+        self.headers = answer.headers  # a mapping that does not mind upper and lower case
 
     def __enter__(self) -> Answer:
         return self

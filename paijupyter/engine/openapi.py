@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from paijupyter._version import __version__
-from paijupyter.engine.route import BYTES, JSON, PROBLEM, Answer, Parameter, Route
-from paijupyter.engine.schemas import COMPONENTS, named
+from paijupyter.engine.route import BYTES, JSON, PLAIN_TEXT, PROBLEM, Answer, Parameter, Route
+from paijupyter.engine.schemas import COMPONENTS, SHA256, named
 
 _ALWAYS = {400: "The request is not valid.", 500: "A bug; engine.log has the details."}
 _PHRASES = {
@@ -18,6 +18,12 @@ _PHRASES = {
     413: "Too large.",
     416: "Outside of the file.",
     422: "The document or package has problems.",
+}
+_NAME = {**PLAIN_TEXT, "minLength": 1}
+_HOLES = {
+    "ref": Parameter("ref", "id, name or short name of a job, or `last`", _NAME),
+    "sha": Parameter("sha", "a sha256, 64 hexadecimal digits", SHA256),
+    "path": Parameter("path", "path of an output; it may have slashes", _NAME),
 }
 
 
@@ -39,7 +45,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": f"{route.handler.__module__.rpartition('.')[2]}_{route.name}",
         "summary": route.summary,
         "parameters": [
-            *(_parameter(Parameter(name, ""), "path") for name in re.findall(r"\{(\w+)\}", route.path)),
+            *(_parameter(_HOLES[name], "path") for name in re.findall(r"\{(\w+)\}", route.path)),
             *(_parameter(parameter, "query") for parameter in route.query),
         ],
         "responses": {str(status): _answer(answer) for status, answer in route.answers.items()},

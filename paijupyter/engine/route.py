@@ -16,6 +16,7 @@ TEXT = "text/plain"
 YAML = "text/yaml"
 BYTES = "application/octet-stream"
 PROBLEM = "application/problem+json"
+PLAIN_TEXT: Schema = {"type": "string", "pattern": "^[^\\x00-\\x1f\\x7f]*$"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Parameter:
 
     name: str
     description: str
-    schema: Schema = field(default_factory=lambda: {"type": "string"})
+    schema: Schema = field(default_factory=lambda: PLAIN_TEXT)
 
 
 @dataclass(frozen=True, slots=True)

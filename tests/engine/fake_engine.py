@@ -1,7 +1,7 @@
 """An engine with a small service: jobs are files below ``data/fake``, which tests write themselves.
 
-``<id>.json`` is a job's view; ``<id>/<task>.log`` is a log, ended by ``<id>/<task>.end``; ``<id>/out/`` has the
-outputs. Run as a script it is a drop-in for ``python -m paijupyter.engine``.
+``<id>.json`` is a job's view; ``<id>/<task>.log`` is a log, ended by ``<id>/<task>.end``; ``<id>/out/`` has
+the outputs. Run as a script it is a drop-in for ``python -m paijupyter.engine``.
 """
 
 from __future__ import annotations

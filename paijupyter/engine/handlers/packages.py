@@ -9,7 +9,7 @@ from typing import Any
 
 from paijupyter.engine.call import Call
 from paijupyter.engine.route import Reply
-from paijupyter.errors import NotFound, PaiJupyterError, UsageProblem, has_errors, in_order
+from paijupyter.errors import NotFound, PaiJupyterError, has_errors, in_order
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -41,7 +41,12 @@ async def commit(call: Call) -> Reply:
     """Make a complete package visible."""
     manifest = _manifest(call.body["manifest"])
     if manifest.sha256 != _sha256(call):
-        raise UsageProblem(f"The manifest is of package `{manifest.sha256}`, not of the one in the path.")
+        raise PaiJupyterError(
+            "package-mismatch",
+            f"The manifest is of package `{manifest.sha256}`, not of the one in the path.",
+            "Take the snapshot again.",
+            422,
+        )
     await asyncio.to_thread(call.service.packages.commit, manifest)
     return Reply({"sha256": manifest.sha256})
 
