@@ -100,9 +100,9 @@ def test_the_time_limit_ends_it(task):
 def test_daemons_end_with_the_command(task):
     """O31: nothing is left behind, whatever it did with sessions and parents."""
     record = task.run(
-        "setsid bash -c 'echo pid=$$; exec sleep 300 >/dev/null 2>&1' &\n"
-        "(bash -c 'echo pid=$$; trap \"\" TERM; exec >/dev/null 2>&1; while true; do sleep 1; done' &)\n"
-        "sleep 0.3"
+        "setsid bash -c 'echo pid=$$; touch a; exec sleep 300 >/dev/null 2>&1' &\n"
+        "(bash -c 'echo pid=$$; trap \"\" TERM; touch b; exec >/dev/null 2>&1; while true; do sleep 1; done' &)\n"
+        "until [ -e a ] && [ -e b ]; do sleep 0.01; done"
     )
     assert record["code"] == 0
     assert len(pids(task)) == 2
@@ -124,7 +124,7 @@ def test_a_background_child_that_never_falls_silent_is_ended_too(task):
 
 
 def test_late_output_of_a_background_child_is_kept(task):
-    assert task.run("(sleep 0.4; echo late) & echo early")["code"] == 0
+    assert task.run("(sleep 0.1; echo late) & echo early")["code"] == 0
     assert task.log == "early\nlate\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +17,6 @@ def lines_of(path) -> list[list[int]]:
 
 def test_output_is_there_while_the_task_runs(task, until):
     """O30: near real time, also without a newline at the end."""
-    task.spec["command"] = "printf 'epoch 1 '; read < wait_here; printf 'epoch 2'"
-    task.package({"x": ""})
     task.spec["command"] = f"mkfifo {task.home}/go; printf 'epoch 1'; read x < {task.home}/go; echo ' done'"
     task.start()
     until(lambda: task.log == "epoch 1")
@@ -31,8 +30,10 @@ def test_the_index_points_into_the_log(task):
     record = task.run("for i in 1 2 3 4 5 6; do echo line $i; sleep 0.15; done")
     index = lines_of(task.folder / "log.index")
     size = (task.folder / "log").stat().st_size
-    assert 2 <= len(index) <= 5, "at most one entry per 250 ms"
+    assert len(index) >= 2
     assert index == sorted(index)
+    times = [milliseconds for _, milliseconds in index]
+    assert all(later - earlier >= 249 for earlier, later in pairwise(times)), "at most one per 250 ms"
     for offset, milliseconds in index:
         assert 0 <= offset < size
         assert (task.folder / "log").read_bytes()[offset:].startswith(b"line ")
@@ -66,9 +67,9 @@ def test_last_lines_read_like_a_terminal(task):
 
 
 def test_our_own_lines_stand_alone(task):
-    task.spec["timeLimit"] = 0.5
+    task.spec["timeLimit"] = 2
     task.run("printf half; sleep 60")
-    assert task.log.splitlines()[:2] == ["half", "[paijupyter] The task reached its time limit of 0.5 s."]
+    assert task.log.splitlines()[:2] == ["half", "[paijupyter] The task reached its time limit of 2 s."]
 
 
 @settings(max_examples=50, deadline=None)
