@@ -101,7 +101,7 @@ def test_daemons_end_with_the_command(task):
     """O31: nothing is left behind, whatever it did with sessions and parents."""
     record = task.run(
         "setsid bash -c 'echo pid=$$; touch a; exec sleep 300 >/dev/null 2>&1' &\n"
-        "(bash -c 'echo pid=$$; trap \"\" TERM; touch b; exec >/dev/null 2>&1; while true; do sleep 1; done' &)\n"
+        "(bash -c 'echo pid=$$; trap \"\" TERM; touch b; exec >&- 2>&-; while true; do sleep 1; done' &)\n"
         "until [ -e a ] && [ -e b ]; do sleep 0.01; done"
     )
     assert record["code"] == 0
