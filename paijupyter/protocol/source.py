@@ -21,6 +21,8 @@ LARGEST = 1024 * 1024
 _DEEPEST = 100
 _MOST_NODES = 200_000
 
+_BREAKS = "\0\r\n\x85\u2028\u2029"
+
 Kind = Literal["scalar", "sequence", "mapping", "alias"]
 
 
@@ -82,8 +84,10 @@ def parse(text: str) -> Node:
         InvalidDocument: if it is not YAML, has no or several documents, is nested too deep, or its aliases
             stand for too much.
     """
+    # Like js-yaml: the last line of a block text ends, also where the file does not.
+    ended = text if text.endswith(("\n", "\r")) else text + "\n"
     try:
-        return _Composer(text).document()
+        return _Composer(ended).document()
     except ReaderError as error:
         before = text[: int(error.position)]
         message = f"Character U+{_code_point(error.character):04X} is not allowed in YAML."
@@ -109,19 +113,41 @@ class _Composer(Reader, Scanner, Parser):
     def scan_to_next_token(self) -> None:
         """Skip blanks, comments and, unlike PyYAML, also tabs that indent nothing.
 
-        Those are tabs behind something on the same line, and all in flow collections: JSON likes them.
+        Those are tabs behind something on the same line, in a blank or comment line, and all in flow
+        collections: JSON likes them.
         """
         super().scan_to_next_token()
-        while self.peek() == "\t" and (self.flow_level or self._behind().strip(" \t\ufeff")):
+        while self.peek() == "\t" and self._is_harmless():
             while self.peek() in " \t":
                 self.forward()
             super().scan_to_next_token()
 
+    def scan_plain_spaces(self, indent: Any, start_mark: Any) -> Any:
+        """Take tabs inside of an unquoted text as part of it, unlike PyYAML."""
+        length = 0
+        while self.peek(length) in " \t":
+            length += 1
+        blanks = str(self.buffer[self.pointer : self.pointer + length])
+        if "\t" in blanks:
+            self.forward(length)
+            if self.peek() not in _BREAKS:
+                self.allow_simple_key = False
+                return [blanks]
+        chunks = super().scan_plain_spaces(indent, start_mark)
+        while chunks and self.peek() in " \t":
+            self.forward()
+        return chunks
+
     def _next(self) -> Any:
         return self.get_event()  # type: ignore[no-untyped-call]
 
-    def _behind(self) -> str:
-        return str(self.buffer[self.pointer - self.column : self.pointer])
+    def _is_harmless(self) -> bool:
+        if self.flow_level or self.buffer[self.pointer - self.column : self.pointer].strip(" \t\ufeff"):
+            return True
+        length = 0
+        while self.peek(length) in " \t":
+            length += 1
+        return self.peek(length) in _BREAKS + "#"
 
     def document(self) -> Node:
         """Return the root of the only document."""
@@ -216,18 +242,22 @@ _HINTS = (
     ("expected <block end>", "Check the indentation of this line and of the one before."),
     ("expected ',' or", "A `[` or `{` before it is not closed."),
     ("that cannot start any token", "Put quotes around this text."),
-    ("found unexpected end of stream", "A quote is opened and never closed."),
+    ("found unexpected end of stream", "A quote is opened here and never closed."),
 )
 
 
 def _syntax(error: MarkedYAMLError) -> InvalidDocument:
-    mark = error.problem_mark or error.context_mark
+    mark, opened = error.problem_mark or error.context_mark, error.context_mark
     what = (error.problem or error.context or "it cannot be read").strip()
+    if "end of stream" in what and opened is not None:
+        mark = opened
     if "'\\t'" in what:
         message, hint = "Tab stands where YAML wants spaces.", "Indent with spaces."
     else:
         message = f"YAML is not valid: {what}."
         hint = next((hint for start, hint in _HINTS if start in what), "")
+        if opened is not None:
+            hint = hint.replace("before it", f"in line {opened.line + 1}")
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
     return _refused("yaml-syntax", message, hint, line, column)
 

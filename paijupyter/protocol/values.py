@@ -71,9 +71,9 @@ class Construction:
         return self._mapping(node, path)
 
     def _scalar(self, node: Node, path: str) -> Any:
-        if node.tag is None:
+        if node.tag in (None, "!"):
             return node.text if node.style else scalars.resolve(node.text)
-        if node.tag in ("!", _YAML + "str"):
+        if node.tag == _YAML + "str":
             return node.text
         if node.tag == _YAML + "null" and scalars.null(node.text):
             return None

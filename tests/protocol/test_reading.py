@@ -89,6 +89,11 @@ def test_o27_what_is_no_document_is_refused_with_its_line(text: str, code: str, 
         assert problem.line == line
 
 
+def test_hints_say_where_it_was_opened() -> None:
+    assert refusal("a:\n  - 'x\n  - y\n").problems[0].line == 2
+    assert "in line 2 is not closed" in refusal("a: 1\nb: [1, 2\nc: 3\n").problems[0].hint
+
+
 def test_all_duplicate_keys_are_named_with_both_lines() -> None:
     problems = refusal("a: 1\nb: 2\na: 3\nc: {x: 1, 'x': 2}\n1: a\n'1': b\n").problems
     assert [(p.code, p.line, p.path) for p in problems] == [
@@ -103,6 +108,35 @@ def test_tabs_say_so_and_are_fine_where_js_yaml_takes_them() -> None:
     assert refusal("a:\n\tb: 1\n").problems[0].message.startswith("Tab ")
     assert read("a:\t1\nb: [1,\t2]\t# c\n").raw == {"a": 1, "b": [1, 2]}
     assert read('{\n\t"a": [\n\t\t1\n\t]\n}').raw == {"a": [1]}, "JSON indented with tabs"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        # What js-yaml 3.13.1 says, where PyYAML says something else or nothing.
+        ("a: b\tc\n", "b\tc"),
+        ("a: b \t # c\n", "b"),
+        ("a: b\t\n  c\n", "b c"),
+        ("a: b\n  \tc\n", "b c"),
+        ("a:\n  - x\n\t\n  - y\n", ["x", "y"]),
+        ("a: 1\n\t# c\n", 1),
+        ("a: |\n  x", "x\n"),
+        ("a: >\n  x\n  y", "x y\n"),
+        ("a: |-\n  x", "x"),
+        ("a: ! 12\n", 12),
+        ("a: !!str 12\n", "12"),
+        ("a: !!float 1\n", 1),
+        ("? a\n: {x, y: z}\n", {"x": None, "y": "z"}),
+        ("a: [b: c]\n", [{"b": "c"}]),
+        ("a : x\n", "x"),
+    ],
+)
+def test_syntax_means_what_js_yaml_says(text: str, value: Any) -> None:
+    assert read(text).raw == {"a": value}
+
+
+def test_keys_are_the_text_javascript_makes_of_them() -> None:
+    assert list(read("1.0: a\n010: b\ntrue: c\n~: d\n[1, 2]: e\n").raw) == ["1", "8", "true", "null", "1,2"]
 
 
 def test_alias_bomb_is_bounded() -> None:
