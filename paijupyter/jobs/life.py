@@ -98,8 +98,10 @@ class Life:
         if state not in _STATES or not isinstance(attempt, int):
             return self
         tasks = self._with_tasks(attempt, event.get("tasks") or ())
-        if self.final or attempt < self.attempt:
+        if self.final or (attempt < self.attempt and state not in FINAL):
             return replace(self, tasks=tasks)  # what is late may still complete the picture of the tasks
+        # An end is an end: a backend that lost the job may not know how many attempts it had.
+        attempt = max(attempt, self.attempt)
         at, reason = _text(event.get("at")), _text(event.get("reason"))
         if self.stopped_by and state == "running":
             reason = "stopping"

@@ -45,8 +45,8 @@ async def merged_log(
         try:
             async for task, offset, content in _followed(live, opener, attempt, offsets):
                 yield frame_json(task, attempt, offset, content, offsets)
-        except Exception:  # the backend's; its jobs are stale, and their readers wait with them
-            _log.exception("log of job %s broke off", live.record.id)
+        except Exception as error:  # the backend's; its jobs are stale, and their readers wait with them
+            _log.warning("log of job %s broke off: %s: %s", live.record.id, type(error).__name__, error)
             await asyncio.sleep(_PAUSE)
             continue
         if not live.life.final and attempt == live.life.attempt:

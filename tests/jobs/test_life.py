@@ -122,6 +122,11 @@ def test_since_is_the_time_of_the_last_change_of_state_or_reason(state):
     assert life.after(change(state, at=3)).since == "1970-01-01T00:00:03.000Z"
 
 
+def test_a_job_that_was_lost_in_a_later_attempt_has_failed():
+    life = fold([change("running", attempt=2), change("running", attempt=1), change("failed", reason="lost")])
+    assert (life.state, life.reason, life.attempt) == ("failed", "lost", 2)
+
+
 def test_the_next_attempt_begins_with_all_tasks_waiting():
     ended = (TaskStatus("worker", 0, 0, "failed"),)
     life = fold([change("running", tasks=ended), change("waiting", attempt=1, reason="retry-delay")])
