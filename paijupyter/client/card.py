@@ -6,6 +6,8 @@ no screen says more than another.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +15,7 @@ from typing import Any
 
 from paijupyter.client import words
 from paijupyter.errors import Problem, in_order
+from paijupyter.notebook.cell import ENTRY
 from paijupyter.protocol.names import split_suffix
 
 MIME = "application/vnd.paijupyter.job+json"
@@ -20,6 +23,9 @@ _LAST_LINES = 8
 _OUTPUTS = 6
 _COUNTERS = ("epoch", "step", "iteration", "batch")
 _LEFT_OUT = 4
+_BAR = 16
+_OBJECTS = 6
+_WORK = re.compile(r'"[^"]*/tasks/[^"/]+/\d+/work/')
 _BUILT_IN_PORTS = frozenset({"ssh", "http"})
 
 
@@ -103,7 +109,7 @@ def facts(view: Mapping[str, Any], problems: Iterable[Problem] = (), now: dateti
         line=_line(view, failed),
         metrics=_metrics(view),
         failed_task=f"{failed['role']}-{failed['index']}" if failed else "",
-        last_lines=tuple(str(line) for line in (failed.get("lastLines") or ())[-_LAST_LINES:]),
+        last_lines=tuple(_shown(line) for line in (failed.get("lastLines") or ())[-_LAST_LINES:]),
         advice=str(view.get("advice") or ""),
         rows=tuple(_rows(view)),
         problems=tuple(in_order(problems)),
@@ -136,6 +142,8 @@ def _line(view: Mapping[str, Any], failed: Mapping[str, Any]) -> str:
     said = words.reason(view)
     if state == "failed" and not view.get("message"):
         said = str(failed.get("message") or "") or outcome(view)
+    # The entry file has the line numbers of its cell.
+    said = said.replace(f"`{ENTRY}`", _cell(view))
     position = view.get("position")
     if state == "waiting" and isinstance(position, int) and "position" not in said:
         said = f"{said} · position {position}" if said else f"position {position}"
@@ -145,15 +153,34 @@ def _line(view: Mapping[str, Any], failed: Mapping[str, Any]) -> str:
     return said
 
 
+def _cell(view: Mapping[str, Any]) -> str:
+    number = (view.get("cell") or {}).get("number")
+    return f"cell {number}" if number else "the cell"
+
+
+def _shown(line: object) -> str:
+    """Leave out where a task's folder lies on this host: it says nothing, and a notebook may be published."""
+    return _WORK.sub('"', str(line))
+
+
 def _metrics(view: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     found = view.get("metrics") or {}
     series = found.get("series") or {}
     last = found.get("last") or {}
-    counters = [name for name in _COUNTERS if name in last]
-    others = [name for name in last if name not in _COUNTERS]
-    courses = {name: words.spark(series.get(name) or ()) for name in others}
-    # A counter only grows: its course says nothing.
-    return tuple((name, words.number(last[name]), courses.get(name, "")) for name in [*counters, *others])
+    counters = {name: f"{name}s" for name in _COUNTERS if name in last}
+    said = [_progress(name, last[name], last.get(total)) for name, total in counters.items()]
+    for name, value in last.items():
+        if name not in counters and name not in counters.values():
+            said.append((str(name), words.number(value), words.spark(series.get(name) or ())))
+    return tuple(said)
+
+
+def _progress(name: str, done: object, total: object) -> tuple[str, str, str]:
+    """Say how far a counter is (``epoch 7/20``); a counter only grows, so its course says nothing."""
+    if not isinstance(done, (int, float)) or not isinstance(total, (int, float)) or not 0 < done <= total:
+        return name, words.number(done), ""
+    filled = round(_BAR * done / total)
+    return name, f"{words.number(done)}/{words.number(total)}", "▓" * filled + "░" * (_BAR - filled)
 
 
 def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -225,7 +252,8 @@ def text(found: Facts) -> str:
     lines = [f"{head} · {found.time}" if found.time else head]
     if found.line:
         lines.append(f"  {found.line}")
-    lines += [f"  {name} {value} {course}".rstrip() for name, value, course in found.metrics]
+    if found.metrics:
+        lines.append("  " + "   ".join(" ".join(filter(None, metric)) for metric in found.metrics))
     lines += [f"    {found.failed_task} │ {line}" for line in found.last_lines]
     if found.advice:
         lines.append(f"  → {found.advice}")
@@ -297,7 +325,14 @@ def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tup
     if plan.get("secretNames"):
         yield "secrets", ", ".join(plan["secretNames"])
     if plan.get("objects"):
-        yield "objects", ", ".join(_object(each) for each in plan["objects"])
+        yield "objects", _objects(plan["objects"])
+
+
+def _objects(objects: Sequence[object]) -> str:
+    if len(objects) <= _OBJECTS:
+        return ", ".join(map(_object, objects))
+    kinds = Counter(str(each["kind"]) if isinstance(each, Mapping) else str(each) for each in objects)
+    return ", ".join(f"{number} × {kind}" for kind, number in kinds.items())
 
 
 def _object(found: object) -> str:

@@ -1,7 +1,8 @@
 """The cards as HTML: self-contained, escaped, readable in light and dark, in static pages and without styles.
 
 Colours are JupyterLab's own variables. Where there are none (a static page, VS Code) the fallbacks are middle
-tones that stand out on white and on black, and text keeps the page's colour.
+tones that stand out on white and on black, and text keeps the page's colour. Each is written twice, plain and
+as a variable: a notebook that is not trusted loses what has a variable and keeps the other.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from paijupyter.client.card import Facts, PlanFacts
 from paijupyter.client.words import SEVERITIES, count
 from paijupyter.errors import Problem
 
-_COLOURS = {
-    "waiting": "var(--jp-ui-font-color2, #8a8a8a)",
-    "running": "var(--jp-info-color0, #2f80d0)",
-    "succeeded": "var(--jp-success-color0, #3a9150)",
-    "failed": "var(--jp-error-color0, #d64545)",
-    "stopped": "var(--jp-warn-color0, #c07a1e)",
+_Colour = tuple[str, str]  # JupyterLab's variable, and the plain colour.
+_COLOURS: dict[str, _Colour] = {
+    "waiting": ("--jp-ui-font-color2", "#8a8a8a"),
+    "running": ("--jp-info-color0", "#2f80d0"),
+    "succeeded": ("--jp-success-color0", "#3a9150"),
+    "failed": ("--jp-error-color0", "#d64545"),
+    "stopped": ("--jp-warn-color0", "#c07a1e"),
 }
+_EDGE: _Colour = ("--jp-border-color2", "#8a8a8a66")
 _SEVERITY_COLOURS = {
     "error": _COLOURS["failed"],
     "warning": _COLOURS["stopped"],
@@ -34,12 +37,17 @@ _PRE = (
 )
 
 
-def _frame(colour: str, inside: Iterable[str]) -> str:
+def _painted(prefix: str, colour: _Colour) -> str:
+    variable, plain = colour
+    return f"{prefix}{plain};{prefix}var({variable},{plain})"
+
+
+def _frame(colour: _Colour, inside: Iterable[str]) -> str:
     style = (
         "font-family:var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',sans-serif);"
         "font-size:var(--jp-ui-font-size1,13px);line-height:1.5;color:var(--jp-ui-font-color1,inherit);"
-        "border:1px solid var(--jp-border-color2,rgba(128,128,128,.35));"
-        f"border-left:4px solid {colour};border-radius:4px;padding:.55em .85em;margin:.25em 0;max-width:60em"
+        f"{_painted('border:1px solid ', _EDGE)};{_painted('border-left:4px solid ', colour)};"
+        "border-radius:4px;padding:.55em .85em;margin:.25em 0;max-width:60em"
     )
     return f'<div class="paijupyter-card" style="{style}">{"".join(part for part in inside if part)}</div>'
 
@@ -59,9 +67,10 @@ def rich(text: str) -> str:
     )
 
 
-def _header(colour: str, icon: str, state: str, name: str, where: str, time: str) -> str:
+def _header(colour: _Colour, icon: str, state: str, name: str, where: str, time: str) -> str:
     flex = "display:flex;flex-wrap:wrap;gap:0 .9em;align-items:baseline"
-    sign = f'<span aria-hidden="true" style="color:{colour}">{icon}</span> <strong>{escape(state)}</strong> '
+    paint = _painted("color:", colour)
+    sign = f'<span aria-hidden="true" style="{paint}">{icon}</span> <strong>{escape(state)}</strong> '
     return (
         f'<div style="{flex}"><span>{sign}</span>'
         f'<strong style="{_MONO};font-weight:600">{escape(name)}</strong> '
@@ -98,11 +107,11 @@ def _value(label: str, value: str) -> str:
 
 
 def _problem(problem: Problem) -> str:
-    colour = _SEVERITY_COLOURS[problem.severity]
+    paint = _painted("color:", _SEVERITY_COLOURS[problem.severity])
     sign = SEVERITIES[problem.severity]
     place = f'<span style="{_QUIET}">{escape(problem.place)}:</span> ' if problem.place else ""
     hint = f' <span style="{_QUIET}">{rich(problem.hint)}</span>' if problem.hint else ""
-    mark = f'<span style="color:{colour}" title="{problem.severity}">{sign}</span>'
+    mark = f'<span style="{paint}" title="{problem.severity}">{sign}</span>'
     return f'<li style="margin:.15em 0;list-style:none">{mark} {place}{rich(problem.message)}{hint}</li>'
 
 

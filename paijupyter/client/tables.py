@@ -37,7 +37,7 @@ def _ready(view: Mapping[str, Any]) -> str:
 def _what(found: card.Facts) -> str:
     if found.state in ("running", "succeeded") and found.metrics:
         return "  ".join(f"{name} {value}" for name, value, _ in found.metrics[:2])
-    line = found.line.replace("\n", " ")
+    line = found.line.replace("\n", " ").replace("`", "")
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

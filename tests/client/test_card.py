@@ -109,6 +109,32 @@ def test_a_running_card_says_ready_of_all_and_progress() -> None:
     assert "HF_TOKEN" in text
 
 
+def test_a_line_of_the_entry_file_is_a_line_of_the_cell() -> None:
+    task = {
+        "role": "worker",
+        "index": 0,
+        "code": 1,
+        "lastLines": ['  File "/data/jobs/1/tasks/worker-0/0/work/.paijob/cell.py", line 4'],
+    }
+    broken = failed(message="`worker-0` raised ValueError in `.paijob/cell.py`, line 4: x", failedTask=task)
+    found = card.facts(broken, now=NOW)
+    assert found.line == "`worker-0` raised ValueError in the cell, line 4: x"
+    assert found.last_lines == ('  File ".paijob/cell.py", line 4',)
+    assert "in cell 7, line 4" in card.facts({**broken, "cell": {"id": "c", "number": 7}}, now=NOW).line
+
+
+def test_many_objects_are_counted() -> None:
+    objects = [{"kind": "process", "name": f"worker-{number}"} for number in range(1000)]
+    assert ("objects", "1000 × process") in card.plan_facts({"objects": objects}).rows
+
+
+def test_a_counter_and_its_total_are_progress() -> None:
+    last = {"epoch": 7, "loss": 0.143, "epochs": 20, "step": 3, "steps": "many"}
+    found = card.facts(view(metrics={"last": last, "series": {"epoch": [1, 2]}}), now=NOW)
+    assert found.metrics[0] == ("epoch", "7/20", "▓▓▓▓▓▓░░░░░░░░░░")
+    assert found.metrics[1:] == (("step", "3", ""), ("loss", "0.143", ""))
+
+
 def test_ports_that_were_asked_for_are_shown_while_they_are_open() -> None:
     ports = {"ps-0": {"tb": [15316, 15317], "ssh": [1]}, "worker-0": {"http": [2]}}
     assert ("ports", "ps-0 tb 15316 15317") in card.facts(view(ports=ports), now=NOW).rows
