@@ -335,6 +335,15 @@ VERBS: tuple[Verb, ...] = (
         aliases=("profiles",),
     ),
 )
+EXIT_CODES: Mapping[int, str] = {
+    0: "success",
+    1: "the job failed",
+    2: "usage: an option, a name or a document is wrong",
+    3: "the job was stopped",
+    4: "the engine or the job server has a problem",
+    130: "interrupted; a job that was waited for goes on",
+    141: "the reader of the output left",
+}
 _BY_NAME = {name: verb for verb in VERBS for name in (verb.name, *verb.aliases)}
 
 
@@ -400,4 +409,6 @@ def overview(surface: Surface) -> str:
     ]
     lines += [f"  {verb.name:<{width}}  {verb.summary}" for verb in VERBS if surface in verb.surfaces]
     lines += ["", f"`{start} VERB --help` shows the options of a verb, each with its default."]
+    if surface == "cli":
+        lines += ["", "exit codes:", *(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())]
     return "\n".join(lines) + "\n"

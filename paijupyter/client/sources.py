@@ -115,15 +115,20 @@ def _given_document(options: Namespace, origin: Origin, body: str | None) -> Sou
         text = body or ""
     else:
         path = origin.folder / Path(options.file).expanduser()
-        text = _read(path)
+        text = read_text(path)
         folder = path.parent
     text, problems, data = overridden(text, options)
     named = ((data.get("extras") or {}).get("paijupyter") or {}).get("package")
-    root = None if named else _root(options, folder)
+    root = None if named else _root(options, origin.folder if options.package else folder)
     return Source(text, root, body=body or "", problems=problems)
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Read a document that the user names.
+
+    Raises:
+        UsageProblem: it is not there, or no text.
+    """
     try:
         # Byte for byte: no translation of line ends.
         return path.read_bytes().decode("utf-8")

@@ -211,10 +211,7 @@ def resolve(secrets: Sequence[SecretReference], ask: Ask) -> dict[str, dict[str,
     found: dict[str, dict[str, str]] = {}
     for secret in secrets:
         if secret.scheme == "ask":
-            value = ask(f"Secret {secret.name}: ")
-            if not value:
-                raise UsageProblem(f"Secret `{secret.name}` was left empty, so nothing was submitted.")
-            found[secret.name] = {"value": value, "reference": secret.text}
+            found[secret.name] = {"value": _asked(secret.name, ask), "reference": secret.text}
         elif secret.scheme == "env":
             if not os.environ.get(secret.target):
                 raise UsageProblem(
@@ -225,3 +222,14 @@ def resolve(secrets: Sequence[SecretReference], ask: Ask) -> dict[str, dict[str,
         else:
             found[secret.name] = {"reference": secret.text}
     return found
+
+
+def _asked(name: str, ask: Ask) -> str:
+    try:
+        value = ask(f"Secret {name}: ")
+    except (EOFError, NotImplementedError):  # No terminal; a notebook that is executed without its user.
+        hint = f"Use {name}=env:VARIABLE or {name}=keyring:KEY."
+        raise UsageProblem(f"Secret `{name}` cannot be asked for here: nobody can answer.", hint) from None
+    if not value:
+        raise UsageProblem(f"Secret `{name}` was left empty, so nothing was submitted.")
+    return value

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paijupyter.client import card, tables, words
-from paijupyter.client.sources import Origin, parameters_of, whole
+from paijupyter.client.sources import Origin, overridden, parameters_of, read_text, whole
 from paijupyter.client.submission import Ask, resolve
 from paijupyter.errors import UsageProblem
 
@@ -111,14 +112,13 @@ def _retry(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> 
 
 
 def _clone(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> Reply:
-    from paijupyter.client.sources import overridden
     from paijupyter.protocol.secrets import parse_secret
 
     before = find(client, options, origin)
     secrets = resolve([parse_secret(text) for text in options.secret], ask)
     changes: dict[str, Any] = {"secrets": secrets} if secrets else {}
     if options.file is not None:
-        changes["document"] = (origin.folder / Path(options.file).expanduser()).read_bytes().decode()
+        changes["document"] = read_text(origin.folder / Path(options.file).expanduser())
     if parameters_of(options) or options.name:
         text = changes.get("document") or client.export(before["id"], "source")
         changes["document"], _, _ = overridden(text, options)
@@ -140,7 +140,8 @@ def _export(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     if not options.to:
         return Reply(text, text)
     path = origin.folder / Path(options.to).expanduser()
-    path.write_bytes(text.encode())
+    with _writing(path):
+        path.write_bytes(text.encode())
     return Reply(f"Document of `{view['name']}` is in `{path}`.", text)
 
 
@@ -151,10 +152,23 @@ def _pull(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     wanted = _matching(there, options.path)
     if not there:
         return Reply(f"`{view['name']}` has no outputs.", [], view=None)
-    found = list(client.pull(view["id"], folder, wanted))
-    shown = [f"  {path}" for path in found]
+    with _writing(folder):
+        found = list(client.pull(view["id"], folder, wanted))
+    shown = [f"  {_seen_from(origin.folder, path)}" for path in found]
     said = f"{words.count(len(found), 'file')} of `{view['name']}`:"
     return Reply("\n".join([said, *shown]), [str(path) for path in found])
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageProblem(f"Path `{path}` cannot be written: {error.strerror or error}.") from error
+
+
+def _seen_from(folder: Path, path: Path) -> Path:
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 
 def _matching(paths: Iterable[str], globs: Iterable[str]) -> list[str] | None:

@@ -54,8 +54,10 @@ def clean_errors() -> Iterator[None]:
     try:
         yield
     except PaiJupyterError as error:
-        if hasattr(error, "_render_traceback_"):
-            raise  # It shows itself as one line.
+        from paijupyter.client.job import JobFailed
+
+        if isinstance(error, JobFailed):
+            raise  # It shows itself as one line, and says that not the use of the magic was wrong.
         raise UsageError(str(error)) from error
 
 

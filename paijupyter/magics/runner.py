@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from paijupyter.magics.live import Follower
 
 _SUBMITS = ("submit", "plan")
+_UNFINISHED = "The job of this cell has not ended, so nothing was submitted: --again submits another."
 
 
 class Detached(KeyboardInterrupt):
@@ -137,7 +138,9 @@ class Runner:
         if parsed.variable is not None and not parsed.variable.isidentifier():
             raise UsageProblem(f"Option `--as` needs a name of a variable, not `{parsed.variable[:40]}`.")
         display = Display(self._shell)
-        prepared = submission.prepare(parsed, self.origin(), cell, PackageProgress(display))
+        # With --wait the card comes last, below the log; then progress has a place of its own.
+        progress = PackageProgress(Display(self._shell) if parsed.wait else display)
+        prepared = submission.prepare(parsed, self.origin(), cell, progress)
         if parsed.plan or parsed.verb == "plan":
             plan = submission.plan(self.client, prepared)
             display.show(card.plan_bundle(plan, prepared.left_out))
@@ -150,9 +153,10 @@ class Runner:
         job = self._named(Job(submitted.view, self.client, submitted.problems), parsed)
         problems = tuple(submitted.problems)
         if parsed.wait:
-            self._wait(job, display, problems)
+            self._wait(job, display, problems, "is submitted to" if submitted.created else "runs already on")
             return
-        display.show(card.bundle(job.view, problems))
+        view = job.view if submitted.created else {**job.view, "advice": _UNFINISHED}
+        display.show(card.bundle(view, problems))
         self._keep(job, display, problems)
 
     def _named(self, job: Job, parsed: Namespace) -> Job:
@@ -160,11 +164,13 @@ class Runner:
             self._shell.user_ns[parsed.variable] = job
         return job
 
-    def _wait(self, job: Job, display: Display, problems: tuple[Any, ...]) -> None:
+    def _wait(
+        self, job: Job, display: Display, problems: tuple[Any, ...], verb: str = "is submitted to"
+    ) -> None:
         """Show the log while the job runs and its final card at the end; fail the cell if the job failed."""
         from paijupyter.client.follow import prefixed
 
-        write(f"{job.name} is submitted to {job.view.get('profile') or 'local'}\n")
+        write(f"{job.name} {verb} {job.view.get('profile') or 'local'}\n")
         try:
             for block in prefixed(self.client.logs(job.id, follow=True), job.view):
                 write(block)

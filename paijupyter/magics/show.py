@@ -53,8 +53,8 @@ class PackageProgress:
     def __call__(self, done: int, total: int) -> None:
         """Take note of bytes done and bytes in all."""
         now = time.monotonic()
-        if total < _WORTH_SAYING or now - self._said < _SECONDS_BETWEEN:
+        if total < _WORTH_SAYING or (done < total and now - self._said < _SECONDS_BETWEEN):
             return
         self._said = now
-        text = f"packaging: {size(done)} of {size(total)}"
+        text = f"packaging: {size(done)} of {size(total)}" if done < total else f"packaged {size(total)}"
         self._display.show({"text/plain": text, "text/html": escape(text)})

@@ -191,6 +191,12 @@ def test_a_whole_document_is_kept_byte_for_byte(folder: Path) -> None:
     assert prepared("--yaml", folder, text).request["document"] == text
 
 
+def test_package_of_a_document_is_seen_from_here(folder: Path, tmp_path: Path) -> None:
+    (folder / "job.yaml").write_text("name: x\n")
+    found = prepared("-f project/job.yaml --package project/sub", tmp_path)
+    assert set(files(found)) == {"run.sh"}
+
+
 def test_the_package_of_a_document_is_its_folder(folder: Path, tmp_path: Path) -> None:
     (folder / "job.yaml").write_text("name: x\n")
     found = prepared("-f project/job.yaml", tmp_path)

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from IPython.core.error import UsageError
+from IPython.core.error import StdinNotImplementedError, UsageError
 
 from paijupyter.client.card import MIME
 from paijupyter.client.job import Job, JobFailed
 from paijupyter.errors import Problem
 from paijupyter.magics.runner import Detached
+from paijupyter.magics.show import PackageProgress
 
 Texts = Callable[[], list[str]]
 
@@ -149,6 +150,46 @@ def test_interrupting_the_wait_detaches(
     assert texts()[0].startswith("○ waiting")
     said = capsys.readouterr().out
     assert "`mnist-k3f2qd` goes on. Stop it with: %paijob stop mnist-k3f2qd" in said
+
+
+def test_the_unfinished_job_of_the_same_cell_is_shown_with_a_word(
+    shell: Any, client: Any, texts: Texts, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "submit", lambda request: {**client.view, "created": False})
+    shell.run_cell_magic("paijob", "", "print(1)\n")
+    assert (
+        "→ The job of this cell has not ended, so nothing was submitted: --again submits another."
+        in texts()[0]
+    )
+    shell.run_cell_magic("paijob", "--wait", "print(1)\n")
+    assert capsys.readouterr().out.startswith("mnist-k3f2qd runs already on local\n")
+
+
+def test_a_secret_that_nobody_can_type_is_one_line(
+    shell: Any, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(prompt: str) -> str:
+        raise StdinNotImplementedError("no stdin")
+
+    monkeypatch.setattr("getpass.getpass", ask)
+    with pytest.raises(UsageError, match="Secret `A` cannot be asked for here: nobody can answer"):
+        shell.run_cell_magic("paijob", "--secret A=ask", "print(1)\n")
+
+
+def test_a_large_package_says_how_far_it_is() -> None:
+    shown: list[str] = []
+
+    class Recorder:
+        def show(self, bundle: Any) -> None:
+            shown.append(bundle["text/plain"])
+
+    recorder: Any = Recorder()
+    progress = PackageProgress(recorder)
+    progress(5, 10)
+    progress(10, 10)
+    progress(5, 100_000_000)
+    progress(100_000_000, 100_000_000)
+    assert shown == ["packaged 100 MB"]
 
 
 def test_last_is_of_this_kernel(shell: Any, client: Any) -> None:
