@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from paijupyter.errors import NotFound, PaiJupyterError
 from paijupyter.package import SMALL, AdoptingStore, Entry, LocalStore, Manifest, Missing, snapshot
 from paijupyter.package.local_store import _PackCheck
+from paijupyter.package.stat_cache import StatCache
 
 
 def sha(data: bytes) -> str:
@@ -213,9 +214,23 @@ def test_sweep_removes_what_killed_processes_left(store: LocalStore) -> None:
     store.put_pack(MANIFEST, [PACK])  # never committed
     store.sweep(set())
     assert len(list(store.staging.iterdir())) == 2
+    age(store, 7200)
+    assert store.sweep(set()) == len(PACK)
+    assert len(list(store.staging.iterdir())) == 2, "a snapshot of gigabytes may take hours"
     age(store)
-    assert store.sweep(set()) >= 1001 + len(PACK)
+    assert store.sweep(set()) >= 1001
     assert not list(store.staging.iterdir()) and not list(store.packages.iterdir())
+
+
+def test_sweep_removes_stat_caches_of_folders_long_unused(store: LocalStore, data: Path) -> None:
+    caches = data / "stat-cache"
+    StatCache(caches, "/old").save({})
+    StatCache(caches, "/new").save({})
+    then = time.time() - 40 * 24 * 3600
+    (old,) = caches.glob(f"{sha(b'/old')[:32]}*")
+    os.utime(old, (then, then))
+    store.sweep(set())
+    assert len(list(caches.iterdir())) == 1 and not old.exists()
 
 
 SUBMIT = """

@@ -216,6 +216,24 @@ def test_a_file_that_changes_all_the_time_is_a_problem(
     assert not list(store.staging.iterdir())
 
 
+def test_a_large_file_that_shrinks_goes_into_the_pack(
+    write, root: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write({"a": "x" * SMALL, "b": "1"})
+    original = os.read
+
+    def shrink(number: int, size: int) -> bytes:
+        data = original(number, size)
+        if os.fstat(number).st_size == SMALL:
+            os.truncate(root / "a", 3)
+        return data
+
+    monkeypatch.setattr(reading_module.os, "read", shrink)
+    taken = snapshot(root, store)
+    assert unpack(store, taken.sha256)["a"][1] == b"xxx"
+    assert not taken.problems
+
+
 def test_a_file_that_vanishes_does_not_belong(
     write, root: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
