@@ -237,7 +237,7 @@ def _new(event: Any) -> Node:
 
 _LARGE_HINT = "Code and data belong into the trainer package, not into the document."
 _HINTS = (
-    ("mapping values are not allowed", "A text that has `: ` in it needs quotes around it."),
+    ("mapping values are not allowed", "A text with `: ` in it needs quotes; a key needs its `:`."),
     ("could not find expected ':'", "A key needs `:` and a value; check the indentation."),
     ("expected <block end>", "Check the indentation of this line and of the one before."),
     ("expected ',' or", "A `[` or `{` before it is not closed."),
@@ -246,16 +246,26 @@ _HINTS = (
 )
 
 
+_WORDS = (
+    ("but found '<block mapping start>'", "this line is indented otherwise than what it belongs to"),
+    ("expected <block end>", "this does not continue what stands before it"),
+    ("but got '<stream end>'", "the text ends inside of `[ ]` or `{ }`"),
+    ("expected the node content", "a value is missing here"),
+    ("sequence entries are not allowed", "a list must start on a line of its own"),
+)
+
+
 def _syntax(error: MarkedYAMLError) -> InvalidDocument:
     mark, opened = error.problem_mark or error.context_mark, error.context_mark
     what = (error.problem or error.context or "it cannot be read").strip()
     if "end of stream" in what and opened is not None:
         mark = opened
+    hint = next((hint for start, hint in _HINTS if start in what), "")
     if "'\\t'" in what:
         message, hint = "Tab stands where YAML wants spaces.", "Indent with spaces."
     else:
+        what = next((words for start, words in _WORDS if start in what), what)
         message = f"YAML is not valid: {what}."
-        hint = next((hint for start, hint in _HINTS if start in what), "")
         if opened is not None:
             hint = hint.replace("before it", f"in line {opened.line + 1}")
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)

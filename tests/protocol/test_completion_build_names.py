@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from paijupyter.errors import UsageProblem
 from paijupyter.protocol import (
@@ -268,3 +270,34 @@ def test_fields_are_described_and_unique() -> None:
         assert not (row.required and row.default is not None)
         if row.widget in ("number", "memory", "duration") and row.path != "/jobRetryCount":
             assert row.unit
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data["taskRoles"].update(Worker=data["taskRoles"]["worker"]),
+        lambda data: data["taskRoles"]["worker"].pop("instances"),
+        lambda data: data["taskRoles"]["worker"]["resourcePerInstance"].pop("gpu"),
+        lambda data: data["taskRoles"]["worker"]["resourcePerInstance"].update(ports={}),
+        lambda data: data["taskRoles"]["worker"].update(completion={"minFailedInstances": -2}),
+        lambda data: data["taskRoles"]["worker"].update(env={}),
+        lambda data: data.update(version=1.0),
+        lambda data: data.update(protocolVersion="2"),
+        lambda data: data.pop("prerequisites"),
+        lambda data: data["prerequisites"].append({"name": "d", "type": "data", "uri": "x"}),
+        lambda data: data["extras"]["paijupyter"].update(version=2),
+        lambda data: data["extras"]["paijupyter"].update(unknown=1),
+    ],
+)
+def test_the_writing_model_takes_only_what_all_validators_accept(change: Any) -> None:
+    """openpai.md 2.2: emit the intersection."""
+    data = build_document(JobOptions("a", ["true"]))
+    JobDocument.model_validate(data)
+    change(data)
+    with pytest.raises(ValidationError):
+        JobDocument.model_validate(data)
+
+
+def test_values_of_a_document_go_through_json() -> None:
+    data = read("a: 2020-01-02\nb: [1.5, yes, ~]\n").raw
+    assert json.loads(json.dumps(data)) == {"a": "2020-01-02T00:00:00.000Z", "b": [1.5, "yes", None]}

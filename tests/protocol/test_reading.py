@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import time
 from typing import Any
 
 import pytest
@@ -163,12 +162,10 @@ def test_depth_is_bounded(opening: str) -> None:
 
 
 @pytest.mark.slow
-def test_large_documents_are_read_or_refused_in_bounded_time(minimal: Any) -> None:
+def test_documents_of_many_megabytes_are_refused_and_smaller_ones_read(minimal: Any) -> None:
     assert refusal("a: " + "x" * 10_000_000).problems[0].code == "too-large"
     data = minimal({"/taskRoles/worker/commands": ["echo " + "x" * 100] * 900})
-    start = time.monotonic()
     assert read(write(data)).data == data
-    assert time.monotonic() - start < 60
 
 
 def test_byte_order_mark_and_crlf_and_utf_16(minimal: Any) -> None:
