@@ -39,6 +39,7 @@ MIGRATIONS = (
         kernel TEXT,
         cell TEXT,
         request_id TEXT,
+        package TEXT,
         events_size INTEGER NOT NULL,
         view TEXT NOT NULL
     ) WITHOUT ROWID;
@@ -54,7 +55,7 @@ MIGRATIONS = (
 )
 _COLUMNS = (
     "id", "name", "short_name", "profile", "state", "reason", "final", "host", "submitted_at", "folder",
-    "kernel", "cell", "request_id", "events_size", "view",
+    "kernel", "cell", "request_id", "package", "events_size", "view",
 )  # fmt: skip
 _UPSERT = (
     f"INSERT INTO jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608
@@ -79,6 +80,7 @@ class Row:
     kernel: str | None
     cell: str | None
     request_id: str | None
+    package: str | None
     events_size: int
     view: Mapping[str, Any]
 
@@ -145,6 +147,11 @@ class Index:
         """Return of every unfinished job the length of the events it was made from; of a final one None."""
         rows = self._db.execute("SELECT id, events_size, final FROM jobs")
         return {job: None if final else size for job, size, final in rows}
+
+    def packages(self) -> set[str]:
+        """Return the hashes of all packages that jobs were made with."""
+        rows = self._db.execute("SELECT DISTINCT package FROM jobs WHERE package IS NOT NULL")
+        return {package for (package,) in rows}
 
     def page(
         self,
@@ -230,7 +237,7 @@ class _Foreign(Exception):
 def _values(row: Row) -> tuple[Any, ...]:
     return (
         row.id, row.name, row.short_name, row.profile, row.state, row.reason, int(row.final), row.host,
-        row.submitted_at, row.folder, row.kernel, row.cell, row.request_id, row.events_size,
+        row.submitted_at, row.folder, row.kernel, row.cell, row.request_id, row.package, row.events_size,
         json.dumps(row.view, separators=(",", ":")),
     )  # fmt: skip
 

@@ -94,6 +94,7 @@ class LiveJob:
             kernel=facts.get("kernel"),
             cell=cell_key(facts.get("notebook"), facts.get("cell")),
             request_id=facts.get("requestId"),
+            package=facts.get("packageSha256"),
             events_size=_size(self.record.folder / "events.jsonl"),
             view=self.view(),
         )

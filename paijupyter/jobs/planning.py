@@ -20,8 +20,7 @@ from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.request import Request
 from paijupyter.jobs.view import json_safe
 from paijupyter.jobs.watchers import Backends
-from paijupyter.package.local_store import LocalStore
-from paijupyter.package.manifest import Manifest
+from paijupyter.package import LocalStore, Manifest
 from paijupyter.protocol import check, read, render_commands, short_name, split_suffix, with_suffix
 
 _log = logging.getLogger(__name__)

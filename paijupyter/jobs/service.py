@@ -28,7 +28,7 @@ from paijupyter.jobs.secrets import SecretStore
 from paijupyter.jobs.submission import Submissions, restore_secrets
 from paijupyter.jobs.tasks import task_page
 from paijupyter.jobs.watchers import Backends, Watchers
-from paijupyter.package.local_store import LocalStore
+from paijupyter.package import LocalStore
 
 _log = logging.getLogger(__name__)
 STATES = ("waiting", "running", "succeeded", "failed", "stopped")
@@ -58,6 +58,7 @@ class JobService:
         self._backends = Backends(Place(data, runtime), self._profiles)
         planner = Planner(self._catalog.folder, self.packages, self._profiles, self._backends)
         self._planner = planner
+        self._sweeping: asyncio.Task[None] | None = None
         self._watchers = Watchers(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
         self._endings = Endings(
             self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
@@ -79,9 +80,13 @@ class JobService:
                 self._endings.stop_later(live)
             elif not live.life.submitted:
                 self._submissions.resume_later(live)
+        self._sweeping = asyncio.create_task(self._sweep_packages())
 
     async def close(self) -> None:
         """Let go of everything; tasks run on."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.gather(self._sweeping, return_exceptions=True)
         await self._submissions.close()
         await self._endings.close()
         await self._watchers.close()
@@ -294,6 +299,17 @@ class JobService:
             Conflict: ``not-final``.
         """
         await self._endings.delete(self._catalog.find(ref).id)
+
+    async def _sweep_packages(self) -> None:
+        """Remove packages of no job; recent ones stay, a submission may be about to name them."""
+        if self._catalog.broken:
+            return  # a job that cannot be read may need any of them
+        try:
+            freed = await asyncio.to_thread(self.packages.sweep, self._catalog.index.packages())
+        except OSError:
+            _log.exception("old packages could not be removed")
+        else:
+            _log.info("packages of no job: %d bytes freed", freed)
 
     def _job(self, ref: str) -> LiveJob:
         return self._catalog.job(self._catalog.find(ref))

@@ -220,6 +220,58 @@ async def test_rebuild_gives_the_same_list(bench):
     assert bench.service.list()["jobs"] == before
 
 
+async def test_an_index_that_cannot_be_written_loses_nothing(bench, monkeypatch, kit):
+    import sqlite3
+
+    from paijupyter.jobs.index import Index
+
+    put, full = Index.put, [True]
+
+    def failing(self, rows):
+        if full[0]:
+            raise sqlite3.OperationalError("database or disk is full")
+        put(self, rows)
+
+    one = await bench.submit("one")
+    monkeypatch.setattr(Index, "put", failing)
+    bench.backend.emit(one["id"], "running")
+    await bench.state("one", "running")
+    bench.backend.emit(one["id"], "succeeded")
+    await kit.eventually(lambda: bench.service.unfinished() == 0)
+    full[0] = False
+    two = await bench.submit("two")
+    assert [(job["id"], job["state"]) for job in bench.service.list()["jobs"]] == [
+        (two["id"], "waiting"),
+        (one["id"], "succeeded"),
+    ]
+
+
+@pytest.mark.parametrize("broken", [False, True])
+async def test_old_packages_of_no_job_go_at_the_start_unless_a_record_cannot_be_read(bench, broken):
+    from paijupyter.package import Entry, Manifest
+
+    hashes = []
+    for name in ("kept", "dropped"):
+        manifest = Manifest(
+            [Entry(name, "100644", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")]
+        )
+        bench.service.packages.put_pack(manifest, [b""])
+        bench.service.packages.commit(manifest)
+        hashes.append(manifest.sha256)
+    view = await bench.submit(package=hashes[0])
+    other = await bench.submit("other")
+    await bench.finish(view["id"])
+    await bench.service.close()
+    for path in (bench.data / "packages").rglob("*"):
+        os.utime(path, (0, 0))
+    if broken:
+        (bench.folder(other) / "job.json").write_text("{")
+    bench.service = type(bench.service)(bench.data, bench.runtime)
+    await bench.service.start()
+    await bench.service._sweeping
+    assert set(bench.service.packages) == (set(hashes) if broken else {hashes[0]})
+
+
 # -- other hosts (decision 5) -------------------------------------------------------------------------
 
 
