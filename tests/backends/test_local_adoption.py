@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import Job, Place, Profile
 from paijupyter.backends.local import LocalBackend, host, journal
-from paijupyter.backends.local.files import secrets_file, task_files
+from paijupyter.backends.local.files import secrets_file, task_files, write_json
 from paijupyter.backends.local.spawn import _lock
 
 HERE = Path(__file__).parent
@@ -85,7 +85,7 @@ async def test_tasks_do_not_notice_that_the_engine_was_killed(place: Place, agai
 
 
 @pytest.mark.asyncio
-async def test_an_end_without_an_engine_is_found(place: Place, again: LocalBackend, until: object) -> None:
+async def test_an_end_without_an_engine_is_found(place: Place, again: LocalBackend) -> None:
     """Also while it was away: exit records are taken as they are."""
     job = make_job(place, document({"worker": role("echo last words; exit 9")}))
     stand_in = StandIn(place, job)
@@ -156,6 +156,54 @@ async def test_a_claimed_task_is_not_started_again(place: Place, again: LocalBac
             assert not files.started.exists()
         os.close(claim)
         assert (await watch.final(job)).state == "succeeded"
+    await other.close()
+
+
+@pytest.mark.asyncio
+async def test_a_stop_reaches_a_task_that_has_not_said_who_it_is(
+    place: Place, again: LocalBackend, until: Callable[..., object]
+) -> None:
+    """Found when it was missed: the stop came between the fork by an earlier engine and `started.json`."""
+    job = make_job(place, document({"worker": role("echo ran")}))
+    await _tell_but_do_not_start(again, job)
+    files = task_files(job, place, "worker-0", 0)
+    claim = _lock(files.lock)
+    assert claim is not None
+    other = LocalBackend(PROFILE, place)
+    async with watching(other, [job]) as watch:
+        await watch.until(job, lambda change: change.reason == "starting")
+        stopping = asyncio.create_task(other.stop(job))
+        # The stand-in for a boot process: it says who it is, and does what it is told.
+        told = files.folder / "told"
+        script = f"trap 'touch {told}; exit' TERM; touch {told}.trap; sleep 600 & wait"
+        boot = subprocess.Popen(["bash", "-c", script], start_new_session=True)
+        until(Path(f"{told}.trap").exists)
+        write_json(files.started, {"pid": boot.pid, "startTime": host.start_time(boot.pid), "at": 0})
+        os.close(claim)
+        await asyncio.wait_for(stopping, 30)
+        boot.wait()
+        assert told.exists(), "it was not told, but killed"
+        assert (await watch.final(job)).state == "stopped"
+        assert watch.tasks(job)["worker-0"].state == "stopped"
+    await other.close()
+
+
+@pytest.mark.asyncio
+async def test_a_stop_before_the_start_starts_nothing(place: Place, again: LocalBackend) -> None:
+    job = make_job(place, document({"worker": role("echo ran", instances=2)}))
+    await _tell_but_do_not_start(again, job)
+    state = journal.load(job)
+    assert state is not None
+    state.stop = True
+    journal.save(job, state)
+    other = LocalBackend(PROFILE, place)
+    async with watching(other, [job]) as watch:
+        assert (await watch.final(job)).state == "stopped"
+        assert {task.message for task in watch.tasks(job).values()} == {
+            "worker-0 was stopped before it ran.",
+            "worker-1 was stopped before it ran.",
+        }
+    assert not started(job)
     await other.close()
 
 

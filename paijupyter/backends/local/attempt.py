@@ -130,12 +130,16 @@ class Attempt:
         self.close()
         await asyncio.to_thread(self._remove_folders)
 
-    def look(self) -> bool:
-        """Find out who is ready; adopt or start whoever is not known yet. Say whether there is news."""
+    def look(self, *, ending: bool) -> bool:
+        """Find out who is ready; adopt or start whoever is not known yet. Say whether there is news.
+
+        Args:
+            ending: whether the job is to end, so that nothing is started any more.
+        """
         news = False
         for each in self.tasks.values():
             if each.process is None and not each.ended:
-                self._resolve(each)
+                self._resolve(each, ending)
             if not each.ready and each.files.ready.exists():
                 each.ready = news = True
         return news
@@ -158,7 +162,7 @@ class Attempt:
         return sorted(gone, key=lambda each: each.status.ended_at or 0)
 
     def terminate(self) -> None:
-        """Ask every live boot process to end its task."""
+        """Ask every live boot process to end its task, each once."""
         for each in self.live:
             if each.process and not each.signalled:
                 each.signalled = True
@@ -166,6 +170,8 @@ class Attempt:
 
     async def kill(self) -> None:
         """Kill whatever still lives."""
+        for each in self.live:
+            each.signalled = True
         await tree.end([each.owner(self._marks(each)) for each in self.live])
 
     async def give_up(self) -> None:
@@ -195,12 +201,16 @@ class Attempt:
         with contextlib.suppress(AlreadyRuns):
             self._follow(each, spawn(self._boot(), each.files, environment))
 
-    def _resolve(self, each: Running) -> None:
+    def _resolve(self, each: Running, ending: bool) -> None:
         """Bring a task of an earlier engine under watch, or start it if it never was."""
         facts = read_json(each.files.started)
         if facts is not None:
             self._follow(each, BootProcess(int(facts["pid"]), str(facts.get("startTime") or "")))
-        elif not each.files.exit.exists() and not is_claimed(each.files) and not each.files.started.exists():
+        elif each.files.exit.exists() or is_claimed(each.files) or each.files.started.exists():
+            return
+        elif ending:
+            ends.write_for(each.task.key, each.files, stopped=True)
+        else:
             self._spawn(each)
 
     def _follow(self, each: Running, process: BootProcess) -> None:

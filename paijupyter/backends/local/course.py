@@ -64,8 +64,8 @@ class Course:
         attempt = self._attempt
         delay = _LOOK[0]
         while attempt.live:
-            news = attempt.look()
-            ended = await attempt.collect(ending=self._journal.outcome is not None)
+            news = attempt.look(ending=self._is_ending)
+            ended = await attempt.collect(ending=self._is_ending)
             self._announce(ended)
             await self.judge(ended)
             if not attempt.live:
@@ -87,7 +87,7 @@ class Course:
         )
         for each in ended:
             states[each.task.role, each.status.state] += 1
-            if self._journal.outcome is None:
+            if self._journal.outcome is None and each.status.state != "stopped":
                 self._journal.outcome = self._decide(states, each.status)
         if self._journal.stop and self._journal.outcome is None:
             self._journal.outcome = stopped()
@@ -109,11 +109,12 @@ class Course:
             return "running", "", ""
         return "running", "stopping" if self._journal.stop else "finishing", self._ending()
 
+    @property
+    def _is_ending(self) -> bool:
+        return self._journal.stop or self._journal.outcome is not None
+
     def _decide(self, states: Counter[tuple[str, State]], last: TaskStatus) -> Outcome | None:
-        counts = {
-            role: Counts(states[role, "succeeded"], states[role, "failed"] + states[role, "stopped"])
-            for role in self._policies
-        }
+        counts = {role: Counts(states[role, "succeeded"], states[role, "failed"]) for role in self._policies}
         verdict = decide(self._policies, counts)
         if verdict is None:
             return None
@@ -144,8 +145,9 @@ class Course:
             self._terminated_at = now
             if self._is_running:
                 self._say(*self._position())
-            self._attempt.terminate()
-        elif now - self._terminated_at >= GRACE_SECONDS + _PATIENCE:
+        # Every time: one that an earlier engine forked may only now have said who it is.
+        self._attempt.terminate()
+        if now - self._terminated_at >= GRACE_SECONDS + _PATIENCE:
             await self._attempt.kill()
 
     def _next_look(self, delay: float) -> float | None:

@@ -79,7 +79,7 @@ class JobRun:
                     "failed", ends.RESTARTED, "The machine was restarted while the job ran."
                 )
         else:
-            attempt.look()
+            attempt.look(ending=self.journal.stop or self.journal.outcome is not None)
         course.say_position()
         self._go_on()
 
