@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from paijupyter.package.ignore_patterns import Pattern, byte_text, parse
 
@@ -15,8 +15,7 @@ IGNORE_FILES = (".gitignore", ".paiignore")
 INSISTING = ".paiignore"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What the ignore files say about one path.
 
     Attributes:

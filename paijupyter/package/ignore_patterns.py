@@ -13,7 +13,7 @@ import os
 import re
 import string
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 _CLASSES: dict[str, Callable[[str], bool]] = {
@@ -33,8 +33,7 @@ _CLASSES: dict[str, Callable[[str], bool]] = {
 _BYTES = [chr(number) for number in range(1, 256)]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """One pattern.
 
     Attributes:
