@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -224,4 +223,3 @@ async def test_a_profile_that_is_gone_leaves_its_jobs_stale_until_it_is_back(ben
     await kit.eventually(lambda: len(kit.FakeBackend.made) == 2)
     bench.backend.emit(view["id"], "running")
     assert (await bench.state("mnist", "running"))["staleSince"] is None
-    await asyncio.sleep(0)
