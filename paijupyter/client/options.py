@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
+from paijupyter.client.submit_options import AFTER, FILE, PARAM, SECRET, SUBMIT_OPTIONS
 from paijupyter.errors import UsageProblem
 
 REF = Option(
@@ -18,197 +19,6 @@ REF = Option(
     default="`last`, this kernel's (command line: this folder's) latest job",
 )
 JSON = Option("--json", "Print JSON for machines", kind="flag", default="text for people")
-PROFILE = Option(
-    "--profile",
-    "Profile, a named place where jobs run; `profile list` shows them",
-    metavar="NAME",
-    default="local",
-)
-
-_PARAM = Option(
-    "--param",
-    "Parameter, public: <% $parameters.NAME %> in commands, a variable in a Python cell",
-    kind="list",
-    metavar="NAME=VALUE",
-    short="-p",
-    default="none",
-)
-_SECRET = Option(
-    "--secret",
-    "Secret by reference: NAME=keyring:KEY, NAME=env:VARIABLE, NAME=ask (asks without showing it)",
-    kind="list",
-    metavar="NAME=REFERENCE",
-    default="none",
-)
-_FILE = Option(
-    "--file",
-    "Submit this job document; it is kept byte for byte",
-    metavar="JOB.YAML",
-    short="-f",
-    default="a document made from the options",
-)
-
-_WHAT = (
-    Option(
-        "--name",
-        "Short name of the job; a suffix is added",
-        metavar="NAME",
-        default="made from the file name",
-    ),
-    Option("--sh", "Read the cell as shell script", kind="flag", default="Python", surfaces=("magic",)),
-    Option(
-        "--yaml", "Read the cell as a whole job document", kind="flag", default="Python", surfaces=("magic",)
-    ),
-    _FILE,
-    Option(
-        "--command",
-        "Shell command that tasks run, for all roles or as ROLE=COMMAND for one",
-        kind="list",
-        metavar="[ROLE=]COMMAND",
-        default="the cell or script",
-    ),
-    PROFILE,
-    Option(
-        "--virtual-cluster",
-        "Share of the cluster the job takes its resources from",
-        metavar="NAME",
-        default="the profile's",
-        field=True,
-    ),
-)
-_WHERE = (
-    Option(
-        "--role",
-        "Task role with its instances and resources: worker:4,gpu=1,cpu=2,mem=8Gi,port=tb:1",
-        kind="list",
-        metavar="ROLE[:N][,KEY=VALUE]",
-        default="worker:1",
-    ),
-    Option("--gpu", "GPUs of each instance, where there is one role", metavar="N", default="0"),
-    Option("--cpu", "CPU cores of each instance, where there is one role", metavar="N", default="1"),
-    Option(
-        "--mem",
-        "Memory of each instance, where there is one role: 512M, 8Gi",
-        metavar="SIZE",
-        default="1Gi",
-    ),
-    Option(
-        "--image",
-        "Container image; the local profile runs without one",
-        metavar="IMAGE",
-        default="python:3.11-slim",
-        field=True,
-    ),
-)
-_WITH = (
-    _PARAM,
-    Option(
-        "--env",
-        "Environment variable of every task",
-        kind="list",
-        metavar="NAME=VALUE",
-        short="-e",
-        default="none",
-    ),
-    _SECRET,
-    Option(
-        "--package",
-        "Folder that travels with the job and is its working directory",
-        metavar="DIR",
-        default="the folder of the notebook (command line: this folder)",
-    ),
-    Option(
-        "--requirements",
-        "Requirements file in the package, installed where something of it is missing",
-        metavar="FILE",
-        default="requirements.txt if there",
-        field=True,
-    ),
-    Option(
-        "--install",
-        "Whether requirements are installed in the task",
-        choices=("never", "if-missing", "always"),
-        default="if-missing on this machine, never on clusters",
-        field=True,
-    ),
-    Option(
-        "--output",
-        "Files below the working directory to keep when a task ends: 'checkpoints/**'",
-        kind="list",
-        metavar="GLOB",
-        default="what the task writes to $PAI_OUTPUT_DIR",
-    ),
-)
-_HOW = (
-    Option("--time-limit", "Longest run time: 45s, 30m, 2h30m", metavar="TIME", default="none", field=True),
-    Option(
-        "--retry",
-        "How often a failed job is tried again by itself",
-        metavar="N",
-        default="0",
-        field=True,
-    ),
-    Option(
-        "--kernel-free",
-        "Run `python` as found on PATH",
-        kind="flag",
-        default="the interpreter of this kernel, on the local profile",
-        surfaces=("magic",),
-    ),
-    Option(
-        "--again",
-        "Submit although an unfinished job of the same cell and code exists",
-        kind="flag",
-        default="that job is shown",
-        surfaces=("magic",),
-    ),
-    Option(
-        "--replace",
-        "First stop what is unfinished of the same cell (command line: of the same name and folder)",
-        kind="flag",
-        default="it runs on",
-    ),
-)
-_AFTER = (
-    Option("--plan", "Show what would be submitted, and submit nothing", kind="flag", default="submit"),
-    Option(
-        "--wait",
-        "Stay until the job ends and show its log; interrupting leaves the job running",
-        kind="flag",
-        default="return at once",
-    ),
-    Option(
-        "--as",
-        "Variable that gets the job's handle",
-        metavar="NAME",
-        default="none",
-        dest="variable",
-        surfaces=("magic",),
-    ),
-    Option(
-        "--json",
-        "Print JSON for machines",
-        kind="flag",
-        default="text for people",
-        surfaces=("cli",),
-    ),
-)
-_SCRIPT = (
-    Option(
-        "script",
-        "Script of the package to run: .py with python, .sh with bash",
-        kind="word",
-        default="none, then --command or -f says what runs",
-    ),
-    Option(
-        "arguments",
-        "Arguments of the script; all that follows it is passed on as it is",
-        kind="rest",
-        default="none",
-    ),
-)
-SUBMIT_OPTIONS = (*_WHAT, *_WHERE, *_WITH, *_HOW, *_AFTER, *_SCRIPT)
-
 VERBS: tuple[Verb, ...] = (
     Verb(
         "submit",
@@ -265,7 +75,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "retry",
         "Submit the same document and package once more, as a new job.",
-        (REF, _SECRET, *_AFTER[1:]),
+        (REF, SECRET, *AFTER[1:]),
         ("retry last --wait",),
     ),
     Verb(
@@ -274,10 +84,10 @@ VERBS: tuple[Verb, ...] = (
         (
             REF,
             Option("--name", "Short name of the copy", metavar="NAME", default="the same"),
-            _PARAM,
-            _FILE,
-            _SECRET,
-            *_AFTER[1:],
+            PARAM,
+            FILE,
+            SECRET,
+            *AFTER[1:],
         ),
         ("clone last --param lr=0.01",),
     ),

@@ -284,7 +284,7 @@ def _script(options: Namespace, origin: Origin, root: Path) -> _Run:
 
 def _late_options(options: Namespace) -> list[Problem]:
     """Hint at options of ours after the script: they went to the script."""
-    from paijupyter.client.options import SUBMIT_OPTIONS
+    from paijupyter.client.submit_options import SUBMIT_OPTIONS
 
     ours = {option.name for option in SUBMIT_OPTIONS if option.name.startswith("--")}
     late = next((word for word in options.arguments if word.split("=")[0] in ours), None)

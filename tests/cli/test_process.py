@@ -86,7 +86,7 @@ def test_interrupting_a_wait_leaves_the_job_running_and_stopping_is_exit_code_3(
     _, said = child.communicate(timeout=30)
     assert child.returncode == 130
     assert "goes on. Stop it with: paijob stop hold-" in said.splitlines()[-1]
-    assert json.loads(run(folder, "get", "--json").stdout)["state"] == "running"
+    assert json.loads(run(folder, "get", "--json").stdout)["state"] in ("waiting", "running")
     assert "stopped. Its logs stay." in run(folder, "stop").stdout
     assert run(folder, "wait").returncode == 3
     assert run(folder, "logs").stdout.startswith("worker-0  at work\n")

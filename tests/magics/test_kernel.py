@@ -234,7 +234,9 @@ def test_interrupting_a_wait_leaves_the_job_running(kernel: Kernel, folder: Path
     (error,) = kernel.of(cell, "error")
     assert error["ename"] == "Detached" and len(error["traceback"]) == 1
     assert "goes on. Stop it with: %paijob stop held-" in error["traceback"][0]
-    asked = kernel.run("print(job.refresh().state)")
+    asked = kernel.run(
+        "import time\nwhile job.refresh().state == 'waiting': time.sleep(0.01)\nprint(job.state)"
+    )
     assert kernel.of(asked, "stream")[0]["text"] == "running\n"
     stopped = kernel.run("%paijob stop last")
     assert "stopped. Its logs stay." in kernel.of(stopped, "display_data")[0]["data"]["text/plain"]
