@@ -1,4 +1,4 @@
-"""Options of ``submit`` and ``plan``, in the order of the form: what, where it runs, with what, how, and then.
+"""Options of ``submit`` and ``plan``, in the order of the form: what, where, with what, how, and then.
 
 Some of them serve other verbs too.
 """
