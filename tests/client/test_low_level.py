@@ -185,8 +185,8 @@ start.COMMAND = (sys.argv[1], "--detach")
 from paijupyter.client import JobsClient
 client = JobsClient.connect()
 signal.signal(signal.SIGINT, signal.default_int_handler)
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     if sys.argv[2] == "wait":
         client.wait("hello")
     else:
@@ -198,7 +198,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("what", ["wait", "logs"])
-def test_interrupting_detaches_and_stops_nothing(client, job, what):
+def test_interrupting_detaches_and_stops_nothing(client, job, what, until):
     """Ctrl-C goes to the whole group of the terminal; engine and job run on (P28: restart-safe)."""
     (job / "worker-0.log").write_bytes(b"a line\n")
     engine = client.version()["engine"]["pid"]
@@ -212,10 +212,16 @@ def test_interrupting_detaches_and_stops_nothing(client, job, what):
         assert process.stdout.readline() == "ready\n"
         if what == "logs":
             assert process.stdout.readline() == "a line\n"
+        until(lambda: _sockets(process.pid), why="it to listen")
         os.killpg(process.pid, signal.SIGINT)
         assert process.stdout.read() == "interrupted running\n"
     assert client.version()["engine"]["pid"] == engine
     assert client.get("hello")["state"] == "running"
+
+
+def _sockets(pid: int) -> list[str]:
+    found = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
+    return [name for name in found if name.startswith("socket:")]
 
 
 def test_after_a_restart_events_tell_to_list_again(client, job):
