@@ -16,7 +16,7 @@ from contract import BackendContract
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import Backend, Job, Place, Profile
-from paijupyter.backends.local import LocalBackend, attempt, course, spec
+from paijupyter.backends.local import LocalBackend, attempt, course, run, spec
 from paijupyter.backends.local.files import secrets_file
 from paijupyter.errors import PaiJupyterError
 
@@ -194,16 +194,64 @@ async def test_a_start_that_fails_after_the_queue_is_told(
     def refuse(*arguments: object) -> object:
         raise OSError(12, "Cannot allocate memory")
 
+    monkeypatch.setattr(run, "_START_AGAIN_AFTER", (0.01, 0.01))
     async with watching(backend) as watch:
         await backend.submit(first, {})
         await backend.submit(second, {})
         monkeypatch.setattr(attempt, "spawn", refuse)
         await backend.stop(first)
         final = await watch.final(second)
+        assert sum(change.reason == "retry-delay" for change in watch.of(second)) == 2
         assert (final.state, final.reason) == ("failed", "start")
         assert "Cannot allocate memory" in final.message
         assert (await backend.capabilities()).free["cpu"] == 1
     await backend.close()
+
+
+@pytest.mark.asyncio
+async def test_a_start_that_fails_for_a_moment_is_tried_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = LocalBackend(Profile("local", "local", {"cpu": 1}), place)
+    first, second = (make_job(place, document({"worker": role("sleep 0.2; echo ran")})) for _ in range(2))
+    really, refused = attempt.spawn, []
+
+    def refuse_once(*arguments: object) -> object:
+        if not refused:
+            refused.append(arguments)
+            raise OSError(12, "Cannot allocate memory")
+        return really(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run, "_START_AGAIN_AFTER", (0.01, 0.01))
+    async with watching(backend) as watch:
+        await backend.submit(first, {})
+        await backend.submit(second, {})
+        monkeypatch.setattr(attempt, "spawn", refuse_once)
+        assert (await watch.final(second)).state == "succeeded"
+        assert refused
+        assert await log_of(backend, second, "worker-0") == b"ran\n"
+    await backend.close()
+
+
+@pytest.mark.asyncio
+async def test_a_mistake_of_ours_leaves_no_job_without_an_end(
+    backend: LocalBackend, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(*arguments: object, **named: object) -> object:
+        raise KeyError("mistake")
+
+    job = make_job(place, document({"worker": role("sleep 600")}))
+    async with watching(backend) as watch:
+        await backend.submit(job, {})
+        await watch.running(job)
+        monkeypatch.setattr(course, "decide", stumble)
+        os.kill(boots(job)["worker-0"], signal.SIGKILL)
+        final = await watch.final(job)
+        assert (final.state, final.reason) == ("failed", "internal")
+        assert "mistake" in final.message
+        assert not processes_of(job)
+    free = await backend.capabilities()
+    assert free.free == free.capacity
 
 
 @pytest.mark.asyncio

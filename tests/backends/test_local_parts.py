@@ -96,6 +96,13 @@ def test_capacity_is_four_times_the_cores_by_default() -> None:
     assert capacity_of(LOCAL) == Resources(8, 4096, 0)
 
 
+@pytest.mark.parametrize("value", ["many", -1, True, [4]])
+def test_a_setting_that_is_no_number_is_named(value: object) -> None:
+    with pytest.raises(PaiJupyterError, match="`cpu` of profile `big`") as caught:
+        capacity_of(Profile("big", "local", {"cpu": value}))
+    assert caught.value.code == "bad-setting"
+
+
 def test_each_gpu_goes_to_one_task(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5,GPU-ab")
     assert host.gpus() == ("3", "5", "GPU-ab")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job, Place, Profile, TaskStatus
-from paijupyter.backends.local import ends, tree
+from paijupyter.backends.local import ends, host, tree
 from paijupyter.backends.local.environment import inherited
 from paijupyter.backends.local.files import TaskFiles, read_json, task_files, write_json
 from paijupyter.backends.local.ports import Ports
@@ -130,19 +130,25 @@ class Attempt:
         self.close()
         await asyncio.to_thread(self._remove_folders)
 
-    def look(self, *, ending: bool) -> bool:
-        """Find out who is ready; adopt or start whoever is not known yet. Say whether there is news.
+    def meet(self, *, ending: bool) -> None:
+        """Bring tasks of an earlier engine under watch, and start those that never were.
 
         Args:
             ending: whether the job is to end, so that nothing is started any more.
+
+        Raises:
+            OSError: if the system refuses to start one.
         """
-        news = False
         for each in self.tasks.values():
             if each.process is None and not each.ended:
                 self._resolve(each, ending)
-            if not each.ready and each.files.ready.exists():
-                each.ready = news = True
-        return news
+
+    def note_ready(self) -> bool:
+        """Note who waits at the barrier by now; say whether that is news."""
+        news = [each for each in self.tasks.values() if not each.ready and each.files.ready.exists()]
+        for each in news:
+            each.ready = True
+        return bool(news)
 
     async def collect(self, *, ending: bool) -> list[Running]:
         """Return the tasks that have ended since the last call, in the order in which they did.
@@ -202,9 +208,10 @@ class Attempt:
             self._follow(each, spawn(self._boot(), each.files, environment))
 
     def _resolve(self, each: Running, ending: bool) -> None:
-        """Bring a task of an earlier engine under watch, or start it if it never was."""
         facts = read_json(each.files.started)
-        if facts is not None:
+        if facts is not None and facts.get("bootId") not in (None, "", host.boot_id()):
+            ends.write_restarted(each.task.key, each.files)
+        elif facts is not None:
             self._follow(each, BootProcess(int(facts["pid"]), str(facts.get("startTime") or "")))
         elif each.files.exit.exists() or is_claimed(each.files) or each.files.started.exists():
             return

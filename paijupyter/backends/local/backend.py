@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import shutil
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from paijupyter.backends.local.plan import plan
 from paijupyter.backends.local.queue import Queue, capacity_of
 from paijupyter.backends.local.run import JobRun
 from paijupyter.backends.local.share import Hall, refuse_too_big
+
+_log = logging.getLogger(__name__)
 
 
 class LocalBackend:
@@ -165,10 +168,16 @@ class LocalBackend:
         if state.phase == "final" or job.id in self._runs:
             return self._runs.get(job.id)
         run = self._make_run(job, state)
-        if state.phase == "started":
-            await run.adopt()
-        else:
+        if state.phase == "queued":
             run.resume()
+            return run
+        try:
+            await run.adopt()
+        except OSError:
+            # Others can still be adopted; the next watch tries this one again.
+            _log.exception("job %s cannot be taken over now", job.id)
+            await run.abandon()
+            return None
         return run
 
     def _make_run(self, job: Job, state: Journal) -> JobRun:

@@ -64,7 +64,8 @@ class Course:
         attempt = self._attempt
         delay = _LOOK[0]
         while attempt.live:
-            news = attempt.look(ending=self._is_ending)
+            attempt.meet(ending=self._is_ending)
+            news = attempt.note_ready()
             ended = await attempt.collect(ending=self._is_ending)
             self._announce(ended)
             await self.judge(ended)
@@ -178,7 +179,7 @@ class Course:
 
 def stopped() -> Outcome:
     """Return how a job ends that somebody stopped."""
-    return Outcome("stopped", "", "The job was stopped.")
+    return Outcome("stopped", "user", "The job was stopped.")
 
 
 def _named(keys: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from paijupyter.backends.base import Job, Profile
 from paijupyter.backends.local import host
+from paijupyter.errors import PaiJupyterError
 
 _CPU_PER_CORE = 4  # most training processes on a notebook machine wait for something most of the time
 
@@ -124,13 +125,29 @@ class Queue:
 
 
 def capacity_of(profile: Profile) -> Resources:
-    """Return what a profile may use: its settings ``cpu``, ``memoryMB`` and ``gpu``, else the machine's."""
-    settings = profile.settings
+    """Return what a profile may use: its settings ``cpu``, ``memoryMB`` and ``gpu``, else the machine's.
+
+    Raises:
+        PaiJupyterError: ``bad-setting`` if one is no number.
+    """
     return Resources(
-        float(settings.get("cpu") or _CPU_PER_CORE * host.cores()),
-        float(settings.get("memoryMB") or host.memory_mb()),
-        float(settings["gpu"]) if settings.get("gpu") is not None else float(len(host.gpus())),
+        _setting(profile, "cpu", _CPU_PER_CORE * host.cores()),
+        _setting(profile, "memoryMB", host.memory_mb()),
+        _setting(profile, "gpu", len(host.gpus())),
     )
+
+
+def _setting(profile: Profile, name: str, default: float) -> float:
+    value = profile.settings.get(name)
+    if value is None:
+        return float(default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise PaiJupyterError(
+            "bad-setting",
+            f"Setting `{name}` of profile `{profile.name}` is `{value}`, but must be a number.",
+            "Correct it in profiles.yaml.",
+        )
+    return float(value)
 
 
 def needs_of(job: Job) -> Resources:

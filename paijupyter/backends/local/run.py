@@ -20,7 +20,9 @@ from paijupyter.backends.local.share import Hall, Share
 from paijupyter.errors import PaiJupyterError
 
 _log = logging.getLogger(__name__)
-_NO_RETRY = frozenset({"lost", ends.RESTARTED, "deadline", "start"})
+# What another try may not meet again. As in the original, memory that ran out is not among them.
+_WORTH_A_RETRY = frozenset({"user", "requirements", "barrier-timeout"})
+_START_AGAIN_AFTER = (1.0, 4.0, 16.0)  # seconds; the machine may be out of memory for a moment only
 
 
 class JobRun:
@@ -39,6 +41,7 @@ class JobRun:
         self._hall = hall
         self._on_done = on_done
         self._wake = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._share = Share(job, hall, self._wake.set, self._on_queue_news)
         self._attempt: Attempt | None = None
         self._course: Course | None = None
@@ -55,7 +58,7 @@ class JobRun:
         if self._share.has_room:
             try:
                 await self._launch()
-            except BaseException:
+            except PaiJupyterError:
                 self._share.give_back()
                 raise
         self._go_on()
@@ -78,8 +81,7 @@ class JobRun:
                 self.journal.outcome = Outcome(
                     "failed", ends.RESTARTED, "The machine was restarted while the job ran."
                 )
-        else:
-            attempt.look(ending=self.journal.stop or self.journal.outcome is not None)
+        attempt.note_ready()
         course.say_position()
         self._go_on()
 
@@ -94,6 +96,7 @@ class JobRun:
         """End the job; return when its processes are gone and its final change is out."""
         if not self.journal.stop:
             self.journal.stop = True
+            self._stop_requested.set()
             await self._save()
             self._wake.set()
         await self.done.wait()
@@ -106,6 +109,12 @@ class JobRun:
                 await self._life
         if self._attempt:
             self._attempt.close()
+
+    async def abandon(self) -> None:
+        """Let go of a job that could not be adopted, as if nobody had tried."""
+        await self.close()
+        self._on_done(self.job.id)
+        self._share.give_back()
 
     # Waiting
 
@@ -142,9 +151,11 @@ class JobRun:
     async def _live(self) -> None:
         try:
             outcome = await self._to_the_end()
-        except (OSError, PaiJupyterError) as error:
+        except PaiJupyterError as error:
+            outcome = Outcome("failed", "start", str(error))
+        except Exception as error:  # whatever goes wrong, a job must not be left without an end
             _log.exception("job %s cannot go on", self.job.id)
-            outcome = Outcome("failed", "start", f"The job could not go on: {error}")
+            outcome = Outcome("failed", "internal", f"The job could not go on: {error!r}.")
             if self._attempt:
                 await self._attempt.give_up()
                 self._say(self.current.state, self.current.reason, tasks=self._attempt.statuses)
@@ -156,12 +167,25 @@ class JobRun:
                 await self._until_it_may_start()
                 if self.journal.stop:
                     return stopped()
-                await self._launch()
-            assert self._course is not None  # noqa: S101 - _launch sets it or raises
+                await self._launch_patiently()
+                if self._course is None:
+                    return stopped()
             outcome = await self._course.run()
             if not self._may_retry(outcome):
                 return outcome
             await self._prepare_retry(outcome)
+
+    async def _launch_patiently(self) -> None:
+        """Launch; what the machine refuses is tried again a few times, unless the job is stopped."""
+        for delay in _START_AGAIN_AFTER:
+            try:
+                return await self._launch()
+            except PaiJupyterError as error:
+                self._say("waiting", "retry-delay", f"{error.message} Trying again in {delay:g} s.")
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stop_requested.wait(), delay)
+                return None
+        return await self._launch()
 
     async def _launch(self) -> None:
         ports, self.journal.devices = self._share.choose()
@@ -199,7 +223,7 @@ class JobRun:
     def _may_retry(self, outcome: Outcome) -> bool:
         return (
             outcome.state == "failed"
-            and outcome.reason not in _NO_RETRY
+            and outcome.reason in _WORTH_A_RETRY
             and not self.journal.stop
             and self.journal.attempt < self._retries()
         )
