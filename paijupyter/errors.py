@@ -109,6 +109,10 @@ class PaiJupyterError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
 
+    def _render_traceback_(self) -> list[str]:
+        """Show it as one line where IPython would print a traceback: those are for bugs."""
+        return [str(self)]
+
     def to_problem_json(self) -> dict[str, Any]:
         """Return the RFC 9457 object: ``type title status detail`` and our ``code hint problems``."""
         return {
