@@ -25,6 +25,7 @@ Paths = list[Path]
 _FINAL = frozenset({"succeeded", "failed", "stopped"})
 _TRIES = 4
 _PAUSE = 0.1
+_SILENCE_SECONDS = 300.0
 
 
 class JobsClient:
@@ -133,11 +134,11 @@ class JobsClient:
         headers = {"Content-Type": "application/json"} if raw is not None else None
         for failed in range(_TRIES):
             try:
-                with self.open(method, path, query, raw, headers) as answer:
+                with self.open(method, path, query, raw, headers, _SILENCE_SECONDS) as answer:
                     data = answer.read()
                 return answer.status, json.loads(data) if data else None
-            except Unreachable:
-                if failed == _TRIES - 1:
+            except Unreachable as error:
+                if error.silent or failed == _TRIES - 1:
                     raise
                 self.again(failed)
             except PaiJupyterError as error:

@@ -28,7 +28,7 @@ class LogChunk:
 
     Attributes:
         task: ``<role>-<index>``.
-        attempt: number of the attempt, from 0; -1 for the current one if one task was asked for.
+        attempt: number of the attempt, from 0.
         text: its text; not always whole lines.
     """
 
@@ -71,22 +71,25 @@ def task_log(
     patience = _Patience(client)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     offset: int | None = None
+    attempt = 0
     while True:
-        start = {"tail": tail} if offset is None else {"offset": offset}
+        # After a lost connection the same attempt goes on, also if the job is at another one by now.
+        start = {"tail": tail} if offset is None else {"offset": offset, "attempt": attempt}
         try:
             query = {"task": task, "follow": follow, **start}
             with client.open("GET", quoted("jobs", ref, "logs"), query) as answer:
                 if offset is None:
                     offset = int(answer.headers["X-Log-Offset"])
+                    attempt = int(answer.headers["X-Log-Attempt"])
                 while piece := answer.piece():
                     offset += len(piece)
                     patience.progress()
                     text = decoder.decode(piece)
                     if text:
-                        yield LogChunk(task, -1, text)
+                        yield LogChunk(task, attempt, text)
             rest = decoder.decode(b"", final=True)
             if rest:
-                yield LogChunk(task, -1, rest)
+                yield LogChunk(task, attempt, rest)
             return
         except Unreachable as error:
             patience.failed(error)
@@ -145,6 +148,7 @@ def _events(client: JobsClient, last: int, *, follow: bool) -> Iterator[dict[str
             with client.open("GET", "/v1/events", query, seconds=_SILENCE_SECONDS) as answer:
                 for event in _objects(answer):
                     last = event["seq"]
+                    resumed = True
                     patience.progress()
                     yield event
             if not follow:

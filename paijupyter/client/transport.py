@@ -24,10 +24,10 @@ class Unreachable(PaiJupyterError):
     """The job server did not answer, or its answer broke off.
 
     Attributes:
-        sent: whether the request may have reached the server.
+        silent: it is there, but said nothing for as long as it was given.
     """
 
-    def __init__(self, where: str, cause: BaseException, *, sent: bool) -> None:
+    def __init__(self, where: str, cause: BaseException) -> None:
         reason = str(cause) or type(cause).__name__
         super().__init__(
             "server-unreachable",
@@ -35,7 +35,7 @@ class Unreachable(PaiJupyterError):
             "Try again; `paijob doctor` looks for the cause.",
             503,
         )
-        self.sent = sent
+        self.silent = isinstance(cause, TimeoutError)
 
 
 class Answer:
@@ -70,7 +70,7 @@ class Answer:
         try:
             return self._answer.read()
         except _BROKEN as error:
-            raise Unreachable(self._where, error, sent=True) from error
+            raise Unreachable(self._where, error) from error
 
     def piece(self, limit: int = 256 * 1024) -> bytes:
         """Return the next bytes that are there; b"" at the proper end.
@@ -81,9 +81,9 @@ class Answer:
         try:
             got = self._answer.read1(limit)
         except _BROKEN as error:
-            raise Unreachable(self._where, error, sent=True) from error
+            raise Unreachable(self._where, error) from error
         if not got and not self._complete:
-            raise Unreachable(self._where, ConnectionAbortedError("the answer broke off"), sent=True)
+            raise Unreachable(self._where, ConnectionAbortedError("the answer broke off"))
         return got
 
     @property
@@ -217,18 +217,18 @@ def _exchange(
         try:
             connection.connect()
         except OSError as error:
-            raise Unreachable(where, error, sent=False) from error
+            raise Unreachable(where, error) from error
         connection.sock.settimeout(seconds)
         try:
             connection.request(method, target, body, dict(headers))
         except (BrokenPipeError, ConnectionResetError):
             pass  # the server refused the body; its answer may say why
         except OSError as error:
-            raise Unreachable(where, error, sent=True) from error
+            raise Unreachable(where, error) from error
         try:
             return Answer(where, connection, connection.getresponse())
         except _BROKEN as error:
-            raise Unreachable(where, error, sent=True) from error
+            raise Unreachable(where, error) from error
     except BaseException:
         connection.close()
         raise

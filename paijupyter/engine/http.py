@@ -63,11 +63,12 @@ class RouteHandler(tornado.web.RequestHandler):
         self._pipe: Pipe | None = None
         self._upload: asyncio.Task[Reply | None] | None = None
         self._sender = Sender(self)
-        engine.enter(self._sender)
 
     def prepare(self) -> None:
         """Check all that can be checked before the body arrives; start an upload."""
         route = self._route()
+        if route.wakes:
+            self._engine.enter(self._sender)
         self._call = Call(
             service=self._engine.service,
             manifests=self._engine.manifests,

@@ -9,6 +9,8 @@ import socket
 import time
 from pathlib import Path
 
+from paijupyter.errors import PaiJupyterError
+
 _PAUSE = 0.05
 
 
@@ -51,7 +53,7 @@ def acquire(path: Path, sock: Path, seconds: float) -> Lock | None:
         The lock, or None if another engine serves.
 
     Raises:
-        TimeoutError: if the holder neither serves nor ends in time.
+        PaiJupyterError: ``engine-locked`` if the holder neither serves nor ends in time.
     """
     end = time.monotonic() + seconds
     while True:
@@ -61,7 +63,12 @@ def acquire(path: Path, sock: Path, seconds: float) -> Lock | None:
         if answers(sock):
             return None
         if time.monotonic() > end:
-            raise TimeoutError(f"Another engine holds {path} and does not answer.")
+            raise PaiJupyterError(
+                "engine-locked",
+                f"Another engine holds `{path}` and does not answer.",
+                "End that process (engine.json beside it has its pid), and try again.",
+                503,
+            )
         time.sleep(_PAUSE)
 
 

@@ -139,13 +139,14 @@ class Engine:
             await self._end(server)
 
     def enter(self, sender: Sender) -> None:
-        """Take note of a request."""
+        """Take note of a request that keeps this process awake."""
         self._open.add(sender)
 
     def leave(self, sender: Sender) -> None:
-        """Take note of a request's end; asked twice, it counts once."""
-        self._open.discard(sender)
-        self._used = time.monotonic()
+        """Take note of such a request's end; asked twice, it counts once."""
+        if sender in self._open:
+            self._open.remove(sender)
+            self._used = time.monotonic()
 
     def hand_over(self) -> None:
         """Make way for another engine: from now on nobody finds this one."""
@@ -207,5 +208,6 @@ class Engine:
     def _write_facts(self) -> None:
         target = self._runtime / "engine.json"
         fresh = target.with_suffix(".new")
+        fresh.touch(mode=0o600)
         fresh.write_text(json.dumps({**self.facts, "version": __version__}))
         fresh.replace(target)

@@ -63,6 +63,7 @@ class Route:
         body: schema of a JSON body; None: it takes none.
         upload: the body is bytes, passed on while it arrives.
         problems: further statuses that come with a problem document.
+        wakes: being asked keeps an idle engine from ending.
     """
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -74,6 +75,7 @@ class Route:
     body: Schema | None = None
     upload: bool = False
     problems: tuple[int, ...] = ()
+    wakes: bool = True
 
     @property
     def name(self) -> str:

@@ -31,6 +31,7 @@ _ABOUT = (
                 ),
             )
         },
+        wakes=False,
     ),
     Route(
         "GET",

@@ -36,6 +36,7 @@ _DOWN = (
     "Allow",
     "Cache-Control",
     "X-Accel-Buffering",
+    "X-Log-Attempt",
     "X-Log-Offset",
     "X-Log-Size",
 )

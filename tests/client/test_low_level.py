@@ -81,7 +81,7 @@ def test_a_submission_is_sent_again_when_its_answer_is_lost(client, monkeypatch)
         if method == "POST" and not lost:
             with answer:
                 lost.append(json.loads(answer.read())["id"])
-            raise Unreachable("here", ConnectionResetError("lost"), sent=True)
+            raise Unreachable("here", ConnectionResetError("lost"))
         return answer
 
     monkeypatch.setattr(client._transport, "request", lossy)
@@ -97,7 +97,7 @@ def test_a_deletion_whose_answer_is_lost_is_done(client, job, monkeypatch):
         answer = real(method, path, *rest)
         if method == "DELETE" and not lost:
             lost.append(answer.close())
-            raise Unreachable("here", ConnectionResetError("lost"), sent=True)
+            raise Unreachable("here", ConnectionResetError("lost"))
         return answer
 
     monkeypatch.setattr(client._transport, "request", lossy)
@@ -137,6 +137,26 @@ def test_kill_9_of_the_engine_while_a_log_is_followed_loses_and_doubles_no_line(
             log.with_suffix(".end").touch()
     assert "".join(got) == "".join(expected)
     assert chunk.task == "worker-0"
+
+
+def test_a_log_goes_on_in_its_own_attempt(client, job, monkeypatch):
+    """The job may be at another attempt when the connection is made again."""
+    (job / "worker-0.log").write_bytes(b"x\n")
+    view = json.loads((job.parent / f"{job.name}.json").read_text())
+    asked, request = [], client._transport.request
+
+    def watching(method, path, query=None, *rest):
+        asked.append(query)
+        return request(method, path, query, *rest)
+
+    stream = client.logs("hello", "worker-0", follow=True)
+    assert next(stream).attempt == 0
+    (job.parent / f"{job.name}.json").write_text(json.dumps({**view, "attempt": 1}))
+    monkeypatch.setattr(client._transport, "request", watching)
+    kill(client)
+    (job / "worker-0.end").touch()
+    assert list(stream) == []
+    assert {(query["offset"], query["attempt"]) for query in asked if query and "offset" in query} == {(2, 0)}
 
 
 def test_a_character_that_arrives_in_halves_is_one(client, job):
@@ -276,7 +296,7 @@ def test_pull_goes_on_where_it_was(client, job, tmp_path, monkeypatch):
     def breaking(self, limit=65536):
         if self.status == 200 and broken == [1]:
             broken.append(2)
-            raise Unreachable("here", ConnectionResetError("lost"), sent=True)
+            raise Unreachable("here", ConnectionResetError("lost"))
         if self.status == 200 and not broken:
             broken.append(1)
         return piece(self, 65536)
@@ -375,10 +395,24 @@ def test_a_stream_that_never_gets_on_gives_up(monkeypatch, client, job):
     (job / "worker-0.log").write_bytes(b"x\n")
 
     def broken(self, limit=0):
-        raise Unreachable("here", ConnectionResetError("lost"), sent=True)
+        raise Unreachable("here", ConnectionResetError("lost"))
 
     monkeypatch.setattr(Answer, "piece", broken)
     monkeypatch.setattr("paijupyter.client.client._PAUSE", 0)
     with pytest.raises(Unreachable):
         list(client.logs("hello", "worker-0"))
     assert streams._TRIES == 5
+
+
+def test_a_server_that_hangs_is_not_asked_again(client, monkeypatch):
+    """An engine that was suspended accepts connections and says nothing; asking again would not help."""
+    monkeypatch.setattr("paijupyter.client.client._SILENCE_SECONDS", 0.3)
+    pid = client.version()["engine"]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(Unreachable) as caught:
+            client.profiles()
+        assert caught.value.silent
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert client.profiles()

@@ -44,6 +44,7 @@ def test_a_piece_of_one_log(client, log, query, first, text):
         assert answer.read() == text
         assert answer.headers["X-Log-Offset"] == str(first)
         assert answer.headers["X-Log-Size"] == str(size)
+        assert answer.headers["X-Log-Attempt"] == "0"
         assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 

@@ -25,7 +25,9 @@ async def logs(call: Call) -> Reply | None:
 async def _one(call: Call) -> None:
     if "cursor" in call.query:
         raise UsageProblem("The parameter `cursor` is for the log of all tasks.", "Use `offset` with `task`.")
-    ref, task, attempt = call.path["ref"], call.query["task"], call.query.get("attempt")
+    ref, task = call.path["ref"], call.query["task"]
+    # Named once: the job may begin another attempt while this one's log is read.
+    attempt = call.query.get("attempt", call.service.get(ref).get("attempt") or 0)
     size = call.service.log_size(ref, task, attempt)
     offset = call.query.get("offset", 0)
     if "tail" in call.query:
@@ -33,7 +35,7 @@ async def _one(call: Call) -> None:
     source = call.service.logs(ref, task, attempt, offset, call.query.get("follow", False))
     if "limit" in call.query:
         source = _first(source, call.query["limit"])
-    headers = {"X-Log-Offset": str(offset), "X-Log-Size": str(size)}
+    headers = {"X-Log-Attempt": str(attempt), "X-Log-Offset": str(offset), "X-Log-Size": str(size)}
     await call.sender.raw(source, f"{TEXT}; charset=utf-8", headers)
 
 
