@@ -1,8 +1,8 @@
 """One line of an ignore file as a regular expression, with git's own semantics (gitignore(5), wildmatch).
 
 A pattern decides about one path by itself, not about what lies below it: the walk asks for each folder before
-it enters it. A library that answers for a whole path at once cannot tell the two apart over nested ignore files,
-and the one we tried (pathspec 1.1) reads character classes and escapes in brackets differently from git.
+it enters it. A library that answers for a whole path at once cannot tell the two apart over nested ignore
+files, and the one we tried (pathspec 1.1) reads character classes and escapes in brackets otherwise than git.
 
 Names are matched as git does, byte by byte: text here is UTF-8 bytes read as Latin-1, see :func:`byte_text`.
 """
