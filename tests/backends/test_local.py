@@ -123,6 +123,23 @@ async def test_a_killed_boot_process_leaves_no_process(backend: LocalBackend, pl
 
 
 @pytest.mark.asyncio
+async def test_a_boot_process_that_fails_is_quoted(
+    backend: LocalBackend, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "boot.py"
+    broken.write_text("raise SystemExit('no space left')")
+    monkeypatch.setattr(backend._hall, "boot", lambda: broken)
+    job = make_job(place, document({"worker": role("echo ran")}))
+    async with watching(backend) as watch:
+        await backend.submit(job, {})
+        final = await watch.final(job)
+    assert (final.reason, final.message) == (
+        "lost",
+        "worker-0 was lost: its boot process failed with `no space left`.",
+    )
+
+
+@pytest.mark.asyncio
 async def test_a_frozen_boot_process_is_killed(backend: LocalBackend, place: Place, impatient: None) -> None:
     """A stop does not depend on the boot process doing its part."""
     job = make_job(place, document({"worker": role("echo begun; sleep 600")}))

@@ -231,9 +231,10 @@ async def test_after_a_reboot_running_jobs_have_failed_and_queued_ones_start(
     stand_in = StandIn(place, running, queued)
     stand_in.read_until(f"{running.id} running")
     stand_in.kill()
-    for pid in [*started(running).values(), *_processes_of(running)]:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    while left := _processes_of(running):  # as the end of the machine ends them
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     monkeypatch.setattr(host, "boot_id", lambda: "another run of the machine")
     async with watching(again, [queued, running]) as watch:
         final = await watch.final(running)
@@ -316,7 +317,7 @@ async def test_the_queue_keeps_its_order(place: Place, again: LocalBackend) -> N
 
 
 def _processes_of(job: Job) -> list[int]:
-    """Every process whose environment has the job's id, wherever it hides."""
+    """Every living process whose environment has the job's id, wherever it hides."""
     mark = f"PAI_JOB_ID={job.id}".encode()
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):

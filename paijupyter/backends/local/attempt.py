@@ -154,7 +154,7 @@ class Attempt:
         """Return the tasks that have ended since the last call, in the order in which they did.
 
         Args:
-            ending: whether they were told to end, so that what has not succeeded counts as stopped.
+            ending: whether the job has been decided, so that they were told to end.
         """
         gone = [each for each in self.live if self._is_gone(each)]
         silent = [each for each in gone if not each.files.exit.exists()]

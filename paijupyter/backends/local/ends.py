@@ -12,6 +12,7 @@ from paijupyter.backends.local.spec import Task
 
 RESTARTED = "machine-restarted"
 _LOST = "{key} was lost: its boot process was killed from outside, often because memory ran out."
+_FAILED = "{key} was lost: its boot process failed with `{said}`."
 _KILLED = "{key} did not end in time and was killed."
 _NEVER_RAN = "{key} was stopped before it ran."
 _THE_TASK = "The task "  # how the boot process, which knows no other, calls it
@@ -25,12 +26,13 @@ def status(task: Task, attempt: int, facts: dict[str, Any], *, ending: bool) -> 
         task: the task.
         attempt: number of the attempt.
         facts: its exit record.
-        ending: whether it was told to end: then only a success of its own is not ``stopped``.
+        ending: whether the job had been decided when it ended. Only then does a boot process that was told
+            to stop make it ``stopped``; told by a stranger, it is the user's failure.
     """
     code, signal = facts.get("code"), facts.get("signal")
     reason = str(facts.get("reason") or "")
     state: State
-    if ending and (code != 0 or reason == "stopped") and reason != RESTARTED:
+    if ending and reason == "stopped":
         state, reason = "stopped", ""
     elif code == 0 and signal is None and reason in ("", "stopped"):
         state, reason = "succeeded", ""
@@ -55,7 +57,9 @@ def write_for(key: str, files: TaskFiles, *, stopped: bool) -> None:
         message = _KILLED if files.started.exists() else _NEVER_RAN
         _write(files, "stopped", message.format(key=key), "SIGKILL")
     else:
-        _write(files, "lost", _LOST.format(key=key), None)
+        said = tail(files.boot_log, 1)
+        message = _FAILED.format(key=key, said=said[0]) if said else _LOST.format(key=key)
+        _write(files, "lost", message, None)
 
 
 def write_restarted(key: str, files: TaskFiles) -> None:
