@@ -284,7 +284,7 @@ def test_a_torn_journal_means_that_it_may_run(place: Place, job: Job) -> None:
     [
         ({"code": 0, "reason": ""}, False, "succeeded", "", ""),
         ({"code": 0, "reason": ""}, True, "succeeded", "", ""),
-        ({"code": 0, "reason": "stopped"}, True, "stopped", "", "said"),
+        ({"code": 0, "reason": "stopped"}, True, "stopped", "", "worker-1: said"),
         ({"code": 3, "reason": "user"}, False, "failed", "user", "worker-1 ended with exit code 3"),
         ({"code": 3, "reason": "user"}, True, "failed", "user", "worker-1 ended with exit code 3"),
         (
@@ -293,6 +293,13 @@ def test_a_torn_journal_means_that_it_may_run(place: Place, job: Job) -> None:
             "failed",
             "user",
             "worker-1 was ended by SIGTERM",
+        ),
+        (
+            {"reason": "deadline", "message": "The task reached its limit."},
+            False,
+            "failed",
+            "deadline",
+            "worker-1 reached its limit.",
         ),
         ({"reason": "package"}, False, "failed", "package", "worker-1: said"),
         ({"reason": "machine-restarted"}, True, "failed", "machine-restarted", "worker-1: said"),

@@ -162,7 +162,7 @@ class Attempt:
             # Their boot process cannot clean up any more.
             await tree.end([each.owner(self._marks(each)) for each in silent])
             for each in silent:
-                ends.write_for(each.task.key, each.files, stopped=each.signalled)
+                ends.write_for(each.files, stopped=each.signalled)
         for each in gone:
             self._take_end(each, ending)
         return sorted(gone, key=lambda each: each.status.ended_at or 0)
@@ -210,13 +210,13 @@ class Attempt:
     def _resolve(self, each: Running, ending: bool) -> None:
         facts = read_json(each.files.started)
         if facts is not None and facts.get("bootId") not in (None, "", host.boot_id()):
-            ends.write_restarted(each.task.key, each.files)
+            ends.write_restarted(each.files)
         elif facts is not None:
             self._follow(each, BootProcess(int(facts["pid"]), str(facts.get("startTime") or "")))
         elif each.files.exit.exists() or is_claimed(each.files) or each.files.started.exists():
             return
         elif ending:
-            ends.write_for(each.task.key, each.files, stopped=True)
+            ends.write_for(each.files, stopped=True)
         else:
             self._spawn(each)
 

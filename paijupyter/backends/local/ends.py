@@ -11,12 +11,12 @@ from paijupyter.backends.local.files import TaskFiles, read_json, tail, write_js
 from paijupyter.backends.local.spec import Task
 
 RESTARTED = "machine-restarted"
-_LOST = "{key} was lost: its boot process was killed from outside, often because memory ran out."
-_FAILED = "{key} was lost: its boot process failed with `{said}`."
-_KILLED = "{key} did not end in time and was killed."
-_NEVER_RAN = "{key} was stopped before it ran."
+_LOST = "The task was lost: its boot process was killed from outside, often because memory ran out."
+_FAILED = "The task was lost: its boot process failed with `{said}`."
+_KILLED = "The task did not end in time and was killed."
+_NEVER_RAN = "The task was stopped before it ran."
 _THE_TASK = "The task "  # how the boot process, which knows no other, calls it
-_ENDED_WITH_IT = "{key} ended because the machine was restarted."
+_ENDED_WITH_IT = "The task ended because the machine was restarted."
 
 
 def status(task: Task, attempt: int, facts: dict[str, Any], *, ending: bool) -> TaskStatus:
@@ -51,20 +51,20 @@ def status(task: Task, attempt: int, facts: dict[str, Any], *, ending: bool) -> 
     )
 
 
-def write_for(key: str, files: TaskFiles, *, stopped: bool) -> None:
+def write_for(files: TaskFiles, *, stopped: bool) -> None:
     """Write the exit record of a task whose boot process is gone without one."""
     if stopped:
         message = _KILLED if files.started.exists() else _NEVER_RAN
-        _write(files, "stopped", message.format(key=key), "SIGKILL")
+        _write(files, "stopped", message, "SIGKILL")
     else:
         said = tail(files.boot_log, 1)
-        message = _FAILED.format(key=key, said=said[0]) if said else _LOST.format(key=key)
+        message = _FAILED.format(said=said[0]) if said else _LOST
         _write(files, "lost", message, None)
 
 
-def write_restarted(key: str, files: TaskFiles) -> None:
+def write_restarted(files: TaskFiles) -> None:
     """Write the exit record of a task that the end of the machine ended."""
-    _write(files, RESTARTED, _ENDED_WITH_IT.format(key=key), None)
+    _write(files, RESTARTED, _ENDED_WITH_IT, None)
 
 
 def _write(files: TaskFiles, reason: str, message: str, signal: str | None) -> None:
@@ -87,8 +87,6 @@ def _write(files: TaskFiles, reason: str, message: str, signal: str | None) -> N
 def _message(key: str, state: str, code: int | None, signal: str | None, reason: str, said: str) -> str:
     if state == "succeeded":
         return ""
-    if state == "stopped":
-        return said
     if reason == "user" and signal:
         return f"{key} was ended by {signal}"
     if reason == "user":

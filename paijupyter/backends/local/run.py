@@ -75,8 +75,8 @@ class JobRun:
         self._share.take(await asyncio.to_thread(attempt.ports), self.journal.devices)
         course = self._follow(attempt)
         if self.journal.boot_id not in ("", host.boot_id()):
-            for key, each in attempt.tasks.items():
-                ends.write_restarted(key, each.files)
+            for each in attempt.tasks.values():
+                ends.write_restarted(each.files)
             if self.journal.outcome is None:
                 self.journal.outcome = Outcome(
                     "failed", ends.RESTARTED, "The machine was restarted while the job ran."

@@ -1,8 +1,9 @@
-"""What the boot process of a task is told: ``spec.json``, schema 1. Pure."""
+"""What the boot process of a task is told: ``spec.json``, schema 1. Pure but for the random key."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,7 +72,6 @@ def specs(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile) 
 def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile) -> dict[str, Any]:
     extras = job.extras
     defaults = job.document.get("defaults") or {}
-    secrets = secrets_file(place, job.id)
     return {
         "schema": 1,
         "job": {
@@ -95,7 +95,8 @@ def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile
         },
         "python": job.python or sys.executable,
         "outputs": list(extras.get("outputs") or ()),
-        "secrets": str(secrets) if job.document.get("secrets") else None,
+        "secrets": str(secrets_file(place, job.id)) if job.document.get("secrets") else None,
+        "key": secrets.token_hex(32),
         "graceSeconds": GRACE_SECONDS,
         "logLimitBytes": int(profile.settings.get("logLimitBytes") or _LOG_LIMIT_BYTES),
         "timeLimit": extras.get("timeLimit"),
