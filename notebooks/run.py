@@ -18,7 +18,11 @@ def shown_text(notebook: nbformat.NotebookNode) -> str:
     for cell in notebook.cells:
         if "show" in cell.metadata.get("tags", ()):
             for output in cell.outputs:
-                text = output.text if output.output_type == "stream" else output.get("data", {}).get("text/plain", "")
+                text = (
+                    output.text
+                    if output.output_type == "stream"
+                    else output.get("data", {}).get("text/plain", "")
+                )
                 parts.append(text.rstrip("\n"))
     return "\n".join(parts)
 
@@ -27,7 +31,11 @@ def main(path: Path) -> None:
     """Execute the notebook in its own folder; the file itself stays as it is."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
-        notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}, store_widget_state=False
+        notebook,
+        timeout=300,
+        resources={"metadata": {"path": str(path.parent)}},
+        store_widget_state=False,
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
     )
     client.execute()
     print(shown_text(notebook))

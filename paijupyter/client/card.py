@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -358,6 +358,10 @@ def bundle(view: Mapping[str, Any], problems: Iterable[Problem] = ()) -> dict[st
     from paijupyter.client.card_html import job_html
 
     found = facts(view, problems)
+    if found.state not in words.FINAL:
+        # Nothing redraws a snapshot until the state changes: a clock would stand still, a time stays true.
+        since = view.get("startedAt") if found.state == "running" else view.get("since")
+        found = replace(found, time=f"since {words.clock(since or view.get('submittedAt'))}")
     return {MIME: reference(view), "text/html": job_html(found), "text/plain": text(found)}
 
 

@@ -80,9 +80,10 @@ def _header(colour: _Colour, icon: str, state: str, name: str, where: str, time:
 
 
 def _metrics(metrics: Sequence[tuple[str, str, str]]) -> str:
-    return " &nbsp; ".join(
-        f"{escape(name)} <strong>{escape(value)}</strong> "
-        f'<span aria-hidden="true" style="opacity:.6">{escape(course)}</span>'
+    together = "display:inline-block;white-space:nowrap;margin-right:1.2em"
+    return " ".join(
+        f'<span style="{together}">{escape(name)} <strong>{escape(value)}</strong> '
+        f'<span aria-hidden="true" style="opacity:.6">{escape(course)}</span></span>'
         for name, value, course in metrics
     )
 

@@ -139,6 +139,7 @@ def spark(values: Sequence[object], width: int = 16) -> str:
         return ""
     if len(finite) > width:
         finite = [finite[round(place * (len(finite) - 1) / (width - 1))] for place in range(width)]
-    low, high = min(finite), max(finite)
+    # Halves, for the span of the largest floats is none itself.
+    low, high = min(finite) / 2, max(finite) / 2
     span = (high - low) or 1.0
-    return "".join(_BARS[int((value - low) / span * (len(_BARS) - 1) + 0.5)] for value in finite)
+    return "".join(_BARS[int((value / 2 - low) / span * (len(_BARS) - 1) + 0.5)] for value in finite)
