@@ -21,6 +21,8 @@ _WRITES = {
     "command": "--command",
     "env": "--env",
     "output": "--output",
+    "data": "--data",
+    "storage": "--storage",
     "requirements": "--requirements",
     "time_limit": "--time-limit",
     "retry": "--retry",
@@ -164,6 +166,7 @@ def _escaped(name: str) -> str:
 
 def _written_document(options: Namespace, origin: Origin, body: str | None) -> Source:
     from paijupyter.protocol import JobOptions, build_document, write
+    from paijupyter.protocol.data import parse_data
     from paijupyter.protocol.parameters import parse_env
     from paijupyter.protocol.quantities import parse_duration
     from paijupyter.protocol.secrets import parse_secret
@@ -182,6 +185,8 @@ def _written_document(options: Namespace, origin: Origin, body: str | None) -> S
             env=dict(parse_env(text) for text in options.env),
             time_limit=parse_duration(options.time_limit) if options.time_limit else None,
             outputs=tuple(options.output),
+            data=[parse_data(text) for text in options.data],
+            storages=[_storage(text) for text in options.storage],
             notebook=_notebook(origin, root),
             retry_count=whole(options.retry, "--retry", least=0) or 0,
             requirements=_requirements(options, root),
@@ -210,6 +215,14 @@ def whole(text: str | None, option: str, least: int = 1) -> int | None:
     if not text.isascii() or not text.isdigit() or int(text) < least:
         raise UsageProblem(f"Option `{option}` needs a whole number from {least} on, not `{text[:40]}`.")
     return int(text)
+
+
+def _storage(text: str) -> dict[str, str]:
+    """Return the item of ``extras.storages`` that ``NAME`` or ``NAME:MOUNT`` means."""
+    name, colon, mount = text.partition(":")
+    if not name or (colon and not mount.startswith("/")):
+        raise UsageProblem(f"Option `--storage` needs NAME or NAME:/MOUNT/PATH, not `{text[:40]}`.")
+    return {"name": name, "mountPath": mount} if mount else {"name": name}
 
 
 def _root(options: Namespace, folder: Path) -> Path:

@@ -121,6 +121,20 @@ _WITH = (
         field=True,
     ),
     Option(
+        "--data",
+        "Data by name: a file, http(s), git, storage, s3, webhdfs … URI; it is in $PAI_DATA_<NAME>",
+        kind="list",
+        metavar="NAME=URI[,path=DIR][,sha256=SUM][,ref=REF]",
+        default="none",
+    ),
+    Option(
+        "--storage",
+        "Storage of the profile that the tasks get in $PAI_STORAGE_<NAME>",
+        kind="list",
+        metavar="NAME[:MOUNT]",
+        default="the profile's default ones",
+    ),
+    Option(
         "--output",
         "Files below the working directory to keep when a task ends: 'checkpoints/**'",
         kind="list",

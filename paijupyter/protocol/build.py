@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paijupyter.errors import UsageProblem
+from paijupyter.protocol.data import DataSource
 from paijupyter.protocol.names import short_name
 from paijupyter.protocol.roles import DEFAULT_CPU, DEFAULT_MEMORY_MB, RoleSpec
 from paijupyter.protocol.secrets import SecretReference
@@ -29,6 +30,8 @@ class JobOptions:
         env: environment of every task.
         time_limit: seconds one attempt may take, or None.
         outputs: globs below the package folder that are kept at the end.
+        data: sources of data, each with a name of its own.
+        storages: names of storages, each as ``{"name": …, "mountPath": …}``; none means the default ones.
         package: sha256 of the trainer package, or None.
         notebook: ``{"path": …, "cell": …}``, or None.
         retry_count: automatic tries after the first.
@@ -45,6 +48,8 @@ class JobOptions:
     env: Mapping[str, str] = field(default_factory=dict)
     time_limit: int | None = None
     outputs: Sequence[str] = ()
+    data: Sequence[DataSource] = ()
+    storages: Sequence[Mapping[str, str]] = ()
     package: str | None = None
     notebook: Mapping[str, str] | None = None
     retry_count: int = 0
@@ -81,6 +86,8 @@ def build_document(options: JobOptions) -> dict[str, Any]:
     if options.virtual_cluster:
         document["defaults"] = {"virtualCluster": options.virtual_cluster}
     document["extras"] = {"paijupyter": _extras(options, roles)}
+    if options.storages:
+        document["extras"]["storages"] = [dict(storage) for storage in options.storages]
     return document
 
 
@@ -155,6 +162,7 @@ def _extras(options: JobOptions, roles: Sequence[RoleSpec]) -> dict[str, Any]:
         ("package", options.package),
         ("env", dict(options.env)),
         ("roles", _role_extras(roles)),
+        ("data", [source.to_json() for source in options.data]),
         ("outputs", list(options.outputs)),
         ("notebook", dict(options.notebook or {})),
         ("requirements", options.requirements),

@@ -26,6 +26,9 @@ def check_extras(found: Findings) -> None:
         "": [field.alias or name for name, field in PaiJupyterExtras.model_fields.items()],
         "roles": [field.alias or name for name, field in RoleExtras.model_fields.items()],
     }
+    from paijupyter.protocol.data_check import check_data
+
+    check_data(found, member(extras, "paijupyter", "data"), found.document.data.get("secrets"))
     for place, kind, value, context in extras_errors(extras["paijupyter"]):
         path = _PATH
         for key in place:

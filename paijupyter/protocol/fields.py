@@ -195,6 +195,21 @@ FIELDS: tuple[Field, ...] = (
         default="true for a role named ps, else false",
     ),
     Field(
+        f"{_EXTRAS}/data",
+        "Data",
+        "Data by name, for example `train=https://host/train.csv`; each task finds it in $PAI_DATA_<NAME>.",
+        flag="--data",
+        widget="table",
+    ),
+    Field(
+        "/extras/storages",
+        "Storages",
+        "Storages of the profile that the tasks get; each is in $PAI_STORAGE_<NAME>.",
+        flag="--storage",
+        widget="table",
+        default="the profile's default ones",
+    ),
+    Field(
         f"{_EXTRAS}/outputs",
         "Outputs",
         "Patterns of files that are kept when a task ends; PAI_OUTPUT_DIR is kept anyway.",

@@ -16,6 +16,7 @@ RoleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,62}$")]
 PortLabel = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+DataName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,62}$")]
 Launcher = Literal["plain", "torchrun", "tensorflow", "paddle", "jax", "mpi"]
 Count = Annotated[int, Field(ge=-1)]
 Commands = Annotated[list[str], Field(min_length=1)]
@@ -155,6 +156,18 @@ class Notebook(_Model):
     cell: str | None = None
 
 
+class DataItem(_Model):
+    """A source of data that every task finds in ``$PAI_DATA_<NAME>``."""
+
+    name: DataName
+    kind: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")] | None = None
+    uri: Annotated[str, StringConstraints(min_length=1)]
+    path: str | None = None
+    sha256: str | None = None
+    ref: str | None = None
+    secret: str | None = None
+
+
 class PaiJupyterExtras(_Model):
     """All that the protocol has no field for, in ``extras.paijupyter``."""
 
@@ -169,14 +182,22 @@ class PaiJupyterExtras(_Model):
     time_limit: Annotated[int, Field(ge=1)] | None = None
     barrier_timeout: Annotated[int, Field(ge=1)] | None = None
     python: str | None = None
-    data: Any = None
+    data: list[DataItem] = Field(default_factory=list)
     kubernetes: dict[str, Any] | None = None
     openpai: dict[str, Any] | None = None
+
+
+class StorageUse(_Open):
+    """A storage that the tasks are given."""
+
+    name: str
+    mount_path: str | None = None
 
 
 class Extras(_Open):
     """Free for everyone; ours is ``paijupyter``."""
 
+    storages: list[StorageUse] | None = None
     paijupyter: PaiJupyterExtras | None = None
 
 
