@@ -1,10 +1,13 @@
-"""Start of the archive: ``python -I -S boot.pyz SPEC`` boots, ``python boot.pyz missing FILE…`` checks."""
+"""Start of the archive: ``python -I -S boot.pyz SPEC`` boots, ``python boot.pyz missing FILE…`` checks,
+``python boot.pyz fetch REQUEST`` brings data."""
 
 import sys
 
 if __name__ == "__main__":
     if len(sys.argv) > 2 and sys.argv[1] == "missing":
         from paiboot.missing import main  # type: ignore[import-not-found]
+    elif len(sys.argv) > 2 and sys.argv[1] == "fetch":
+        from paiboot.fetch import main  # type: ignore[import-not-found]
     else:
         from paiboot.boot import main  # type: ignore[import-not-found]
     sys.exit(main(sys.argv))

@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional
 
+    from .data import DataFolder
     from .unpack import State
 
 _BASH = ["-o", "errexit", "-o", "nounset", "-o", "pipefail"]
@@ -65,6 +66,7 @@ class Boot:
         self._transcript = Transcript(Log(self._folder, int(spec.get("logLimitBytes") or 0)))
         self._secrets: "Dict[str, str]" = {}
         self._unpacked: "Dict[bytes, State]" = {}
+        self._data: "Optional[DataFolder]" = None
         self._ran = False
 
     def run(self) -> None:
@@ -77,6 +79,7 @@ class Boot:
         last_lines = log.last_lines()  # before notes on outputs: the last words are the command's
         self._keep_outputs()
         files.remove_tree(os.fsencode(self._work))
+        files.remove_tree(os.path.join(self._folder, "data"))  # links only; what they lead to is shared
         log.close()
         result.message = self._transcript.clean(result.message)
         if log.problem:
@@ -114,6 +117,7 @@ class Boot:
         self._unpack()
         variables = environment(spec, os.environ)
         variables.update(self._secrets)
+        self._provide_data(variables)
         python = self._install(variables)
         files.write_atomic(os.path.join(self._folder, "ready"), b"%d\n" % int(time.time() * 1000))
         if len((spec.get("barrier") or {}).get("tasks") or ()) > 1:
@@ -132,6 +136,15 @@ class Boot:
             self._unpacked = unpack(package, self._work, self._watch)
         else:
             os.mkdir(self._work)
+
+    def _provide_data(self, variables: "Dict[str, str]") -> None:
+        """Have the data of the job where the task looks for it."""
+        if (self._spec.get("data") or {}).get("sources"):
+            from .data import DataFolder
+
+            # Kept: as long as it is there, nobody removes what it has brought.
+            self._data = DataFolder(self._spec, self._work, self._runner, self._watch, self._transcript)
+            self._data.provide(variables, self._secrets)
 
     def _install(self, variables: "Dict[str, str]") -> "Optional[str]":
         """Return the interpreter for the command, one that has the package's requirements."""

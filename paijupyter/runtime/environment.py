@@ -198,12 +198,21 @@ def _ours(spec: "Spec") -> "Dict[str, str]":
         "PAI_JOB_ID": spec["job"]["id"],
         "PAI_ATTEMPT": text_of(spec["job"].get("attempt") or 0),
     }
+    for source in (spec.get("data") or {}).get("sources") or ():
+        found["PAI_DATA_" + capitals(source["name"])] = source["place"]
+    for storage in spec.get("storages") or ():
+        found["PAI_STORAGE_" + capitals(storage["name"])] = storage["path"]
     parameters = spec.get("parameters") or {}
     for name in parameters:
-        found["PAI_PARAM_" + re.sub("[^A-Z0-9_]", "_", name.upper())] = text_of(parameters[name])
+        found["PAI_PARAM_" + capitals(name)] = text_of(parameters[name])
     for name in parameters:  # after the upper-case spellings: `lr` beats `LR` only as PAI_PARAM_lr
         found["PAI_PARAM_" + name] = text_of(parameters[name])
     return found
+
+
+def capitals(name: str) -> str:
+    """Return a name as part of a variable's name: capitals, digits and ``_``."""
+    return re.sub("[^A-Z0-9_]", "_", name.upper())
 
 
 def spellings(name: str) -> "List[str]":
