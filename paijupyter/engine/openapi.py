@@ -17,12 +17,15 @@ _PHRASES = {
     410: "The events are forgotten: list again.",
     413: "Too large.",
     416: "Outside of the file.",
-    422: "The document or package has problems.",
+    422: "The document, package or setting has problems.",
+    501: "An optional part is not installed.",
 }
 _NAME = {**PLAIN_TEXT, "minLength": 1}
 _HOLES = {
     "ref": Parameter("ref", "id, name or short name of a job, or `last`", _NAME),
     "sha": Parameter("sha", "a sha256, 64 hexadecimal digits", SHA256),
+    "profile": Parameter("profile", "name of a profile", _NAME),
+    "name": Parameter("name", "name of a secret", _NAME),
     "path": Parameter("path", "path of an output; it may have slashes", _NAME),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from paijupyter.engine import schemas as s
 from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
 from paijupyter.engine.route import BYTES, LINES, TEXT, YAML, Answer, Parameter, Route
+from paijupyter.engine.settings_routes import SETTINGS_ROUTES
 
 _FOLLOW = Parameter("follow", "go on with what is still to come", s.FLAG)
 _TAIL = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
@@ -39,13 +40,6 @@ _ABOUT = (
         about.schema,
         "Return the table of fields and the job document's schema",
         {200: Answer("Both.", s.record("fields document", fields=s.many(s.OBJECT), document=s.OBJECT))},
-    ),
-    Route(
-        "GET",
-        "/v1/profiles",
-        about.profiles,
-        "List the profiles",
-        {200: Answer("The profiles.", s.record("profiles", profiles=s.many(s.OBJECT)))},
     ),
     Route("GET", "/v1/openapi.json", about.openapi, "Describe this API", {200: Answer("OpenAPI.", s.OBJECT)}),
     Route(
@@ -296,4 +290,4 @@ _EVENTS = (
     ),
 )
 
-ROUTES: tuple[Route, ...] = (*_ABOUT, *_DOCUMENTS, *_PACKAGES, *_JOBS, *_EVENTS)
+ROUTES: tuple[Route, ...] = (*_ABOUT, *_DOCUMENTS, *_PACKAGES, *_JOBS, *SETTINGS_ROUTES, *_EVENTS)

@@ -96,10 +96,21 @@ JOB_VIEW: Schema = record(
     roles={"type": "object", "additionalProperties": OBJECT},
     parameters=OBJECT,
     secretNames=many(TEXT),
+    secretReferences={"type": "object", "additionalProperties": TEXT},
     outputs=many(record("path size", path=TEXT, size=COUNT)),
 )
 PLAN: Schema = record("ok problems", ok=FLAG, problems=many(named("Problem")))
 TASK: Schema = record("key role index state", key=TEXT, role=TEXT, index=COUNT, state=STATE)
+PROFILE: Schema = record(
+    "name kind default usable settings sources",
+    name=TEXT,
+    kind=TEXT,
+    default=FLAG,
+    usable=FLAG,
+    reason=TEXT,
+    settings=OBJECT,
+    sources={"type": "object", "additionalProperties": record("by file", by=TEXT, file=TEXT)},
+)
 FILE: Schema = record("path size", path=TEXT, size=COUNT)
 
 MANIFEST: Schema = record(
@@ -133,6 +144,7 @@ SUBMIT_REQUEST: Schema = record(
     mode={"type": "string", "enum": ["normal", "again", "replace"]},
 )
 RETRY_REQUEST: Schema = strict("", requestId=maybe(REQUEST_ID), secrets=_SECRETS)
+SECRETS_REQUEST: Schema = strict("", secrets=_SECRETS)
 CLONE_REQUEST: Schema = strict(
     "", requestId=maybe(REQUEST_ID), document=TEXT, profile=PLAIN, package=SHA256, secrets=_SECRETS
 )
@@ -150,6 +162,7 @@ COMPONENTS: dict[str, Schema] = {
     "Plan": PLAN,
     "Task": TASK,
     "File": FILE,
+    "Profile": PROFILE,
     "SubmitRequest": SUBMIT_REQUEST,
     "Manifest": MANIFEST,
 }

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,6 +43,45 @@ class PackageStore(Protocol):
         """Return the manifest of a package."""
 
 
+class Settings(Protocol):
+    """Profiles and stored secrets."""
+
+    def profiles(self) -> dict[str, Any]:
+        """Return the profiles and where they are written."""
+
+    def profile(self, name: str) -> dict[str, Any]:
+        """Return one profile."""
+
+    async def add_profile(self, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a new profile."""
+
+    async def edit_profile(
+        self, name: str, changes: Mapping[str, Any], unset: Sequence[str]
+    ) -> dict[str, Any]:
+        """Change fields of a profile."""
+
+    async def remove_profile(self, name: str) -> dict[str, Any] | None:
+        """Remove a profile; return what an administrator's file leaves of it."""
+
+    async def choose_profile(self, name: str) -> dict[str, Any]:
+        """Make a profile the default one."""
+
+    async def test_profile(self, name: str) -> dict[str, Any]:
+        """Ask a profile's backend what it can do."""
+
+    async def secrets(self) -> list[str]:
+        """Return the names of the stored secrets."""
+
+    async def put_secret(self, name: str, value: str) -> None:
+        """Store a secret."""
+
+    async def remove_secret(self, name: str) -> None:
+        """Remove a secret."""
+
+    async def doctor(self) -> list[dict[str, Any]]:
+        """Return the checks of this side."""
+
+
 class Service(Protocol):
     """All work on jobs, as the routes call it."""
 
@@ -60,8 +99,9 @@ class Service(Protocol):
     async def close(self) -> None:
         """Let go; tasks run on."""
 
-    def profiles(self) -> list[dict[str, Any]]:
-        """Return the profiles."""
+    @property
+    def settings(self) -> Settings:
+        """Profiles and stored secrets."""
 
     async def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Say what a submission would do."""
@@ -98,6 +138,9 @@ class Service(Protocol):
         self, ref: str, changes: Mapping[str, Any], request_id: str | None = None
     ) -> dict[str, Any]:
         """Submit a changed copy."""
+
+    async def give_secrets(self, ref: str, secrets: Mapping[str, Any]) -> dict[str, Any]:
+        """Give a waiting job the values of its secrets again."""
 
     async def delete(self, ref: str) -> None:
         """Forget a final job."""

@@ -16,6 +16,7 @@ from paijupyter.backends.base import Backend, BackendPlan, Job, Package, Profile
 from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError, Problem, has_errors, in_order
 from paijupyter.jobs import secrets
 from paijupyter.jobs.identity import new_id
+from paijupyter.jobs.keyring import from_keyring
 from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.request import Request
 from paijupyter.jobs.view import json_safe
@@ -181,7 +182,7 @@ class Planner:
             if not reference.startswith("keyring:") or request.secrets.has_value(name):
                 continue
             try:
-                await secrets.from_keyring(name, reference.partition(":")[2])
+                await from_keyring(name, reference.partition(":")[2])
             except PaiJupyterError as error:
                 found.append(replace(_problem(error), path=f"/secrets/{name}"))
         return found

@@ -6,7 +6,6 @@ views, logs or errors. Records hold names and references.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -14,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from paijupyter.errors import Conflict, MissingExtra, PaiJupyterError, Problem, UsageProblem
+from paijupyter.errors import Conflict, Problem, UsageProblem
 from paijupyter.jobs.files import replace_synced, to_json
+from paijupyter.jobs.keyring import from_keyring
 from paijupyter.protocol import parse_reference
 
-SERVICE = "paijupyter"
 _HIDDEN = "******"
 
 
@@ -129,49 +128,6 @@ def secrets_needed(names: Iterable[str]) -> Conflict:
         "secrets-needed",
         f"Secrets {listed} have no value here.",
         "Submit again where you are asked for them, or refer to the keyring: NAME=keyring:entry.",
-    )
-
-
-async def from_keyring(name: str, entry: str) -> str:
-    """Look a value up in this user's keyring, below the service ``paijupyter``.
-
-    Raises:
-        MissingExtra: if ``keyring`` is not installed.
-        PaiJupyterError: ``keyring-unusable`` or ``secret-missing``, saying what works instead.
-    """
-    return await asyncio.to_thread(_look_up, name, entry)
-
-
-def _look_up(name: str, entry: str) -> str:
-    try:
-        import keyring
-        from keyring.backends.fail import Keyring as NoKeyring
-        from keyring.backends.null import Keyring as NullKeyring
-        from keyring.errors import KeyringError
-    except ImportError as error:
-        raise MissingExtra("keyring", f"Secret `{name}` is in the keyring, which") from error
-    if isinstance(keyring.get_keyring(), (NoKeyring, NullKeyring)):
-        raise _unusable(name, "this host has none")
-    try:
-        value = keyring.get_password(SERVICE, entry)
-    except (KeyringError, OSError, RuntimeError) as error:
-        raise _unusable(name, type(error).__name__) from error
-    if value is None:
-        raise PaiJupyterError(
-            "secret-missing",
-            f"Secret `{name}` is not in the keyring.",
-            f"Store it with: keyring set {SERVICE} {entry}",
-            422,
-        )
-    return str(value)
-
-
-def _unusable(name: str, why: str) -> PaiJupyterError:
-    return PaiJupyterError(
-        "keyring-unusable",
-        f"Secret `{name}` cannot be read: no keyring can be used ({why}).",
-        f"Use {name}=env:VARIABLE or {name}=ask instead.",
-        422,
     )
 
 

@@ -24,7 +24,8 @@ from paijupyter.jobs.planning import Planner
 from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.repeating import request_again
 from paijupyter.jobs.request import Request
-from paijupyter.jobs.secrets import SecretStore
+from paijupyter.jobs.secrets import Given, SecretStore
+from paijupyter.jobs.settings import Settings
 from paijupyter.jobs.submission import Submissions, restore_secrets
 from paijupyter.jobs.tasks import task_page
 from paijupyter.jobs.watchers import Backends, Watchers
@@ -47,6 +48,7 @@ class JobService:
     Attributes:
         events: the stream of changes.
         packages: the trainer packages of this host.
+        settings: profiles and stored secrets.
     """
 
     def __init__(self, data: Path, runtime: Path) -> None:
@@ -55,7 +57,9 @@ class JobService:
         self._secrets = SecretStore(runtime / "secrets")
         self._profiles = ProfileFiles()
         self._catalog = Catalog(data, this_host(), self.events, self._secrets.remove)
-        self._backends = Backends(Place(data, runtime), self._profiles)
+        place = Place(data, runtime)
+        self._backends = Backends(place, self._profiles)
+        self.settings = Settings(place, self._profiles, self._backends, self._unfinished_of)
         planner = Planner(self._catalog.folder, self.packages, self._profiles, self._backends)
         self._planner = planner
         self._sweeping: asyncio.Task[None] | None = None
@@ -98,9 +102,9 @@ class JobService:
         """Count what keeps this process needed: this host's unfinished jobs, and submissions under way."""
         return len(self._catalog.live) + self._submissions.busy
 
-    def profiles(self) -> builtins.list[dict[str, Any]]:
-        """Return all profiles, the default one first; one whose kind is not installed says so."""
-        return self._profiles.read().to_json()
+    def _unfinished_of(self, profile: str) -> builtins.list[str]:
+        lives = self._catalog.live.values()
+        return [str(live.record.facts["name"]) for live in lives if live.record.profile == profile]
 
     # -- new jobs ---------------------------------------------------------------------------------------
 
@@ -150,6 +154,16 @@ class JobService:
         """
         record = self._catalog.job(self._catalog.find(ref)).record
         return (await self._submit(request_again(record, changes, request_id)))[0]
+
+    async def give_secrets(self, ref: str, secrets: Mapping[str, Any]) -> dict[str, Any]:
+        """Give a job that waits for the values of its secrets those values again.
+
+        Raises:
+            Conflict: ``no-secret-needed``, or ``secrets-needed`` naming those that are still missing.
+        """
+        row = self._catalog.find(ref)
+        await self._submissions.give(self._catalog.job(row), Given(secrets))
+        return self.get(row.id)
 
     async def _submit(self, request: Request) -> tuple[dict[str, Any], bool]:
         job, created = await self._submissions.submit(request)

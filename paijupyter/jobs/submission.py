@@ -19,12 +19,13 @@ from paijupyter.jobs import record as records
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.clock import now
 from paijupyter.jobs.host import Host
+from paijupyter.jobs.keyring import from_keyring
 from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.planning import Planner, Prepared, role_facts, secret_names, with_package
 from paijupyter.jobs.record import Record
 from paijupyter.jobs.request import Request
-from paijupyter.jobs.secrets import Given, SecretStore, from_keyring, masked
+from paijupyter.jobs.secrets import Given, SecretStore, masked
 from paijupyter.jobs.view import json_safe
 from paijupyter.jobs.watchers import Backends, Watchers, own_change
 from paijupyter.protocol import read, with_suffix
@@ -116,6 +117,25 @@ class Submissions:
     def resume_later(self, live: LiveJob) -> None:
         """Do :meth:`resume` in the background."""
         self._task(self.resume(live))
+
+    async def give(self, live: LiveJob, given: Given) -> None:
+        """Give a job that waits for values of its secrets those values again, and let it go on.
+
+        Raises:
+            Conflict: ``no-secret-needed`` or ``secrets-needed``.
+        """
+        record, life = live.record, live.life
+        waits = (life.state, life.reason) == ("waiting", "secret")
+        if not waits or record.id not in self._catalog.live:
+            raise Conflict("no-secret-needed", f"Job `{record.facts['name']}` does not wait for a secret.")
+        names = list(record.facts.get("secretNames") or ())
+        kept = await asyncio.to_thread(self._secrets.get, record.id) or {}
+        missing = [name for name in names if name not in kept and name not in given.references]
+        references = record.facts.get("secretRefs") or {}
+        again = Given({name: {"reference": references.get(name, "ask")} for name in missing})
+        values = {**kept, **await given.resolve(names), **await again.resolve(names)}
+        await asyncio.to_thread(self._secrets.put, record.id, values)
+        await self._hand_over(live, values)
 
     async def close(self) -> None:
         """Let go of what is under way; the next start takes it up."""

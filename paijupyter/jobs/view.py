@@ -56,6 +56,7 @@ def job_view(
         "failedTask": failed,
         "parameters": json_safe(facts.get("parameters") or {}),
         "secretNames": list(facts.get("secretNames") or ()),
+        "secretReferences": dict(facts.get("secretRefs") or {}),
         "outputs": list(outputs),
         "metrics": dict(metrics or {}),
         "position": None,
@@ -102,7 +103,8 @@ def _explanation(record: Record, life: Life, failed: Mapping[str, Any] | None) -
         by = f"Stopped by {life.stopped_by}." if life.stopped_by else ""
         return Explanation(by or life.message or "Stopped.")
     if life.state == "waiting" and life.reason == "secret":
-        return Explanation(life.message, "Stop it and submit it again with its secrets.")
+        name = record.facts["name"]
+        return Explanation(life.message, f"Give it its values again: paijob secret give {name}")
     if life.state != "failed":
         return Explanation(life.message)
     task = failed or {}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from paijupyter.protocol.document import Document as Document
     from paijupyter.protocol.document import read as read
     from paijupyter.protocol.editing import edit as edit
+    from paijupyter.protocol.editing import edit_mapping as edit_mapping
     from paijupyter.protocol.fields import FIELDS as FIELDS
     from paijupyter.protocol.fields import Field as Field
     from paijupyter.protocol.names import converted as converted
@@ -47,7 +48,7 @@ _HOMES = {
     "checking": ("check",),
     "completion": ("Counts", "Policy", "Verdict", "decide", "policies"),
     "document": ("Document", "read"),
-    "editing": ("edit",),
+    "editing": ("edit", "edit_mapping"),
     "fields": ("FIELDS", "Field"),
     "names": ("converted", "short_name", "split_suffix", "split_task_key", "task_key", "with_suffix"),
     "parameters": ("parse_env", "parse_parameter"),

@@ -34,6 +34,18 @@ def edit(text: str | bytes, patch: Iterable[Mapping[str, Any]]) -> tuple[str, li
         InvalidDocument: if the text is no document to begin with.
         UsageProblem: if the patch is wrong or cannot be applied.
     """
+    source = edit_mapping(text, patch)
+    document = read(source)
+    return source, in_order([*document.corrections, *check(document)])
+
+
+def edit_mapping(text: str | bytes, patch: Iterable[Mapping[str, Any]]) -> str:
+    """Do what :func:`edit` does to any YAML mapping; whether it is a job document does not matter.
+
+    Raises:
+        InvalidDocument: if the text is no mapping to begin with.
+        UsageProblem: if the patch is wrong or cannot be applied.
+    """
     source = decode(text)
     if not isinstance(patch, Iterable) or isinstance(patch, (str, bytes, Mapping)):
         raise UsageProblem("Patch must be a list of operations.")
@@ -41,8 +53,7 @@ def edit(text: str | bytes, patch: Iterable[Mapping[str, Any]]) -> tuple[str, li
     for operation in patch:
         for step in steps_of(operation, data):
             source, data, places = _apply(source, data, places, step)
-    document = read(source)
-    return source, in_order([*document.corrections, *check(document)])
+    return source
 
 
 def _values(source: str) -> tuple[dict[str, Any], dict[str, Place]]:

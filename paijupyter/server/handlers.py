@@ -189,6 +189,34 @@ class AnyHandler(PassOn):
 
     @web.authenticated
     @authorized("write", resource=RESOURCE)
+    async def put(self, *_: str) -> None:
+        """Store."""
+        await self.pass_on(self.request.body)
+
+    @web.authenticated
+    @authorized("write", resource=RESOURCE)
+    async def delete(self, *_: str) -> None:
+        """Remove."""
+        await self.pass_on()
+
+
+class ProfilesHandler(PassOn):
+    """Profiles. Where and how jobs run is what a profile says, so changing one is like running code."""
+
+    @web.authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, *_: str) -> None:
+        """Look."""
+        await self.pass_on()
+
+    @web.authenticated
+    @authorized("execute", resource=RESOURCE)
+    async def post(self, *_: str) -> None:
+        """Add, edit, choose or test."""
+        await self.pass_on(self.request.body)
+
+    @web.authenticated
+    @authorized("execute", resource=RESOURCE)
     async def delete(self, *_: str) -> None:
         """Remove."""
         await self.pass_on()
@@ -216,7 +244,7 @@ class AgainHandler(PassOn):
     @web.authenticated
     @authorized("execute", resource=RESOURCE)
     async def post(self, *_: str) -> None:
-        """Retry or clone."""
+        """Retry, clone, or give what a waiting job lacks."""
         await self.pass_on(self.request.body)
 
 
@@ -308,8 +336,9 @@ def _problem_of(error: BaseException | None, status: int) -> PaiJupyterError:
 _V1 = "/paijupyter/v1"
 RULES = [
     (rf"{_V1}/jobs", JobsHandler),
-    (rf"{_V1}/jobs/[^/]+/(?:retry|clone)", AgainHandler),
+    (rf"{_V1}/jobs/[^/]+/(?:retry|clone|secrets)", AgainHandler),
     (rf"{_V1}/(?:plan|document/edit|document/check)", QuestionHandler),
+    (rf"{_V1}/profiles(?:/.*)?", ProfilesHandler),
     (rf"{_V1}/packages", PackagesHandler),
     (rf"{_V1}/packages/(?:[^/]+/pack|blobs/[^/]+)", UploadHandler),
     # Whether the engine ends for another one is a matter of this host, so /engine/ is left out.

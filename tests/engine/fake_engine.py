@@ -23,6 +23,26 @@ from paijupyter.package.local_store import LocalStore
 FINAL = {"succeeded", "failed", "stopped"}
 
 
+class FakeSettings:
+    """Satisfies ``paijupyter.engine.service.Settings`` as far as tests need it."""
+
+    def profiles(self) -> dict[str, Any]:
+        return {"profiles": [{"name": "local", "kind": "local"}]}
+
+    async def add_profile(self, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {"name": name, "settings": dict(settings)}
+
+    async def secrets(self) -> list[str]:
+        return ["KNOWN"]
+
+    async def put_secret(self, name: str, value: str) -> None:
+        if name != "KNOWN":
+            raise NotFound("Secret", name)
+
+    async def remove_secret(self, name: str) -> None:
+        await self.put_secret(name, "")
+
+
 class FakeService:
     """Satisfies ``paijupyter.engine.service.Service``."""
 
@@ -60,8 +80,12 @@ class FakeService:
             self.events.publish({"type": "deleted", "id": name})
         self._seen = found
 
-    def profiles(self) -> list[dict[str, Any]]:
-        return [{"name": "local", "kind": "local"}]
+    @property
+    def settings(self) -> FakeSettings:
+        return FakeSettings()
+
+    async def give_secrets(self, ref: str, secrets: Mapping[str, Any]) -> dict[str, Any]:
+        return self.get(ref)
 
     async def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"ok": True, "problems": [], "context": request.get("context"), "secretNames": []}

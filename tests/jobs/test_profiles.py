@@ -34,6 +34,7 @@ def test_local_always_exists():
         "usable": True,
         "reason": "",
         "settings": {},
+        "sources": {"kind": {"by": "built-in", "file": ""}},
     }
 
 
@@ -84,7 +85,7 @@ def test_a_changed_file_is_read_again(config):
 @pytest.mark.asyncio
 async def test_the_service_lists_and_uses_them(bench, config):
     config(USER, "default: two\nprofiles: {two: {kind: local}, big: {kind: slurm}}")
-    assert [(each["name"], each["usable"]) for each in bench.service.profiles()] == [
+    assert [(each["name"], each["usable"]) for each in bench.service.settings.profiles()["profiles"]] == [
         ("two", True),
         ("big", False),
         ("local", True),

@@ -152,7 +152,7 @@ async def test_an_entry_that_is_not_there_says_how_to_store_it(bench, ring):
     plan = await bench.service.plan(bench.request(secrets={"HF": {"reference": "keyring:hf"}}))
     (problem,) = [each for each in plan["problems"] if each["severity"] == "error"]
     assert problem["message"] == "Secret `HF` is not in the keyring."
-    assert problem["hint"] == "Store it with: keyring set paijupyter hf"
+    assert problem["hint"] == "Store it with: paijob secret set hf"
 
 
 @pytest.mark.asyncio

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from paijupyter._version import __version__
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
@@ -27,9 +28,18 @@ _log = logging.getLogger(__name__)
 class LocalBackend:
     """Runs jobs as processes on this host; see :class:`paijupyter.backends.base.Backend`.
 
-    Settings of its profile: ``cpu`` (default four times the cores), ``memoryMB`` (default physical memory),
-    ``gpu`` (default what is there), ``install``, ``logLimitBytes``, ``defaultFsUri``.
+    Attributes:
+        SETTINGS: what its profile may set, each in words; others are named as unknown.
     """
+
+    SETTINGS: ClassVar[Mapping[str, str]] = {
+        "cpu": "cores that jobs may use together; default: four times those there are",
+        "memoryMB": "memory that jobs may use together; default: the physical memory",
+        "gpu": "GPUs that jobs may use; default: those there are",
+        "install": "whether requirements are installed: never, if-missing (default) or always",
+        "logLimitBytes": "size at which a task's log is cut off",
+        "defaultFsUri": "PAI_DEFAULT_FS_URI of the tasks",
+    }
 
     def __init__(self, profile: Profile, place: Place) -> None:
         self._profile = profile

@@ -1,4 +1,4 @@
-"""The engine itself: version, schema, profiles, hand-over, API description."""
+"""The engine itself: version, schema, hand-over, API description."""
 
 from __future__ import annotations
 
@@ -30,11 +30,6 @@ async def version(call: Call) -> Reply:
 async def schema(call: Call) -> Reply:
     """Return what forms and option tables are made from."""
     return Reply(await asyncio.to_thread(_schema))
-
-
-async def profiles(call: Call) -> Reply:
-    """List the profiles."""
-    return Reply({"profiles": call.service.profiles()})
 
 
 async def openapi(call: Call) -> Reply:

@@ -1,0 +1,194 @@
+"""Secrets that rest in the user's keyring, below the service ``paijupyter``.
+
+A keyring cannot list what it has, so one more entry of it holds the names (never a value): they are where
+the values are, and go with them. Only the engine writes here, one process per user and host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from paijupyter.errors import MissingExtra, NotFound, PaiJupyterError
+
+SERVICE = "paijupyter"
+INDEX = " names"  # no secret can have this name
+LARGEST = 64 * 1024  # bytes; keyrings take passwords and keys, not data sets
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99}")
+_OTHERWISE = "Give {name} with each submission instead: {name}=env:VARIABLE or {name}=ask."
+_lock = threading.Lock()
+T = TypeVar("T")
+
+
+async def from_keyring(name: str, entry: str) -> str:
+    """Look a value up.
+
+    Args:
+        name: name of the secret in the job, for the message.
+        entry: name in the keyring.
+
+    Raises:
+        MissingExtra: if ``keyring`` is not installed.
+        PaiJupyterError: ``keyring-unusable`` or ``secret-missing``, saying what works instead.
+    """
+    value = await asyncio.to_thread(_used, name, lambda ring: ring.get_password(SERVICE, entry))
+    if value is None:
+        raise PaiJupyterError(
+            "secret-missing",
+            f"Secret `{name}` is not in the keyring.",
+            f"Store it with: paijob secret set {entry}",
+            422,
+        )
+    return str(value)
+
+
+async def put(name: str, value: str) -> None:
+    """Store a value; it replaces a former one.
+
+    Raises:
+        PaiJupyterError: ``invalid-secret`` if the name or value cannot be stored; neither is repeated.
+        PaiJupyterError: ``keyring-unusable``.
+    """
+    checked_name(name)
+    if not value:
+        raise _refused(f"Secret `{name}` is empty, so nothing was stored.")
+    if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > LARGEST:
+        raise _refused(
+            f"Secret `{name}` holds a zero byte or more than {LARGEST // 1024} KiB, so nothing was stored."
+        )
+
+    def store(ring: Any) -> None:
+        ring.set_password(SERVICE, name, value)
+        _write_names(ring, {*_names(ring), name})
+
+    await asyncio.to_thread(_used, name, store)
+
+
+async def remove(name: str) -> None:
+    """Forget a value.
+
+    Raises:
+        NotFound: if there is none of that name.
+        PaiJupyterError: ``keyring-unusable``.
+    """
+    checked_name(name)
+
+    def forget(ring: Any) -> bool:
+        known = _names(ring)
+        there = ring.get_password(SERVICE, name) is not None
+        if there:
+            ring.delete_password(SERVICE, name)
+        if name in known:
+            _write_names(ring, known - {name})
+        return there
+
+    if not await asyncio.to_thread(_used, name, forget):
+        raise NotFound("Secret", name, "`paijob secret list` shows what is stored.")
+
+
+async def names() -> list[str]:
+    """Return the names of what is stored, sorted; a value that somebody else has removed is left out.
+
+    Raises:
+        MissingExtra: if ``keyring`` is not installed.
+        PaiJupyterError: ``keyring-unusable``.
+    """
+
+    def found(ring: Any) -> list[str]:
+        return sorted(name for name in _names(ring) if ring.get_password(SERVICE, name) is not None)
+
+    return await asyncio.to_thread(_used, "", found)
+
+
+async def backend() -> str:
+    """Return the name of the keyring in use, for people.
+
+    Raises:
+        MissingExtra: if ``keyring`` is not installed.
+        PaiJupyterError: ``keyring-unusable`` if there is none, or it cannot be read.
+    """
+
+    def look(ring: Any) -> str:
+        ring.get_password(SERVICE, INDEX)  # a locked or unreachable one shows only when it is used
+        chosen = ring.get_keyring()
+        return str(getattr(chosen, "name", "") or type(chosen).__name__)
+
+    return await asyncio.to_thread(_used, "", look)
+
+
+def checked_name(name: str) -> str:
+    """Return a name that can be stored.
+
+    Raises:
+        PaiJupyterError: ``invalid-secret`` if it cannot; it is not repeated, since it may be the value.
+    """
+    if not _NAME.fullmatch(name):
+        raise _refused(
+            "Secret names must be letters, digits and any of `_ . @ -`, at most 100.",
+            "Write `paijob secret set NAME`; the value is asked for, and never an argument.",
+        )
+    return name
+
+
+def _used(name: str, use: Callable[[Any], T]) -> T:
+    """Call something with the keyring module, if there is a keyring; one caller at a time."""
+    try:
+        import keyring
+    except ImportError as error:
+        raise MissingExtra("keyring", f"Secret `{name}` in the keyring" if name else "The keyring") from error
+    with _lock:
+        try:
+            if not any(map(_keeps_secrets, _links(keyring.get_keyring()))):
+                raise _unusable(name, "this host has none")
+            return use(keyring)
+        except PaiJupyterError:
+            raise
+        except Exception as error:
+            # A keyring is a program of others behind a bus: what it raises may hold a value.
+            raise _unusable(name, type(error).__name__) from None
+
+
+def _links(chosen: Any) -> list[Any]:
+    """Return the keyrings behind a chain, or the one."""
+    from keyring.backends.chainer import ChainerBackend
+
+    return list(chosen.backends) if isinstance(chosen, ChainerBackend) else [chosen]
+
+
+def _keeps_secrets(ring: Any) -> bool:
+    """Whether a keyring keeps anything, and not in a file of plain text."""
+    from keyring.backends.fail import Keyring as NoKeyring
+    from keyring.backends.null import Keyring as NullKeyring
+
+    return not isinstance(ring, (NoKeyring, NullKeyring)) and "plaintext" not in type(ring).__name__.lower()
+
+
+def _names(ring: Any) -> set[str]:
+    try:
+        listed = json.loads(ring.get_password(SERVICE, INDEX) or "[]")
+    except ValueError:
+        return set()
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
+
+
+def _write_names(ring: Any, known: set[str]) -> None:
+    ring.set_password(SERVICE, INDEX, json.dumps(sorted(known)))
+
+
+def _refused(message: str, hint: str = "") -> PaiJupyterError:
+    return PaiJupyterError("invalid-secret", message, hint, 422)
+
+
+def _unusable(name: str, why: str) -> PaiJupyterError:
+    return PaiJupyterError(
+        "keyring-unusable",
+        f"Secret `{name}` needs the keyring: no keyring can be used ({why})."
+        if name
+        else f"Keyring cannot be used: {why}.",
+        _OTHERWISE.format(name=name or "NAME"),
+        422,
+    )
