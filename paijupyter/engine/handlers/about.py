@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from functools import lru_cache
 from typing import Any
 
 from paijupyter._version import __version__
@@ -21,7 +24,7 @@ async def version(call: Call) -> Reply:
             "version": __version__,
             "api": API,
             "engine": dict(call.engine),
-            "backends": sorted(backend_kinds()),
+            "backends": list(_kinds(_installed())),
             "unfinished": call.service.unfinished(),
         }
     )
@@ -58,6 +61,23 @@ async def handover(call: Call) -> Reply:
 def is_newer(ours: str, theirs: str) -> bool:
     """Compare two versions by their numbers; anything after the numbers does not count."""
     return _numbers(ours) > _numbers(theirs)
+
+
+@lru_cache(maxsize=1)
+def _kinds(installed: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the kinds of backends; looking through all distributions takes longer than everything else here."""
+    return tuple(sorted(backend_kinds()))
+
+
+def _installed() -> tuple[int, ...]:
+    """Return what changes when a distribution is installed or removed."""
+    times = []
+    for place in sys.path:
+        try:
+            times.append(os.stat(place or ".").st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return tuple(times)
 
 
 def _numbers(version: str) -> list[int]:
