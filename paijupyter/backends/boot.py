@@ -1,13 +1,15 @@
 """Build ``boot.pyz``, the boot process of a task, from the package's own sources.
 
 The sources are read as files: the runtime is never imported here. Beside each source lies its bytecode for
-the building interpreter, which halves the start; another one compiles the source.
+the building interpreter, which halves the start; another one compiles the source. What scripts may import
+in a task (``paijupyter.tasks``) lies in it as one JSON file of names and texts, ready to be written out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import marshal
 import os
 import sys
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         from importlib.abc import Traversable
 
 _PACKAGE = "paiboot"
+_LIBRARY = "library.json"
 _UNCHECKED_HASH = 1  # PEP 552: bytecode that is used without a look at its source
 _DATE = (1980, 1, 1, 0, 0, 0)  # the oldest a zip archive can hold: the same sources give the same bytes
 
@@ -41,6 +44,9 @@ def boot_zipapp(data: Path) -> Path:
         OSError: the archive cannot be written.
     """
     sources = dict(sorted(_sources(files("paijupyter") / "runtime", f"{_PACKAGE}/")))
+    library = dict(sorted(_sources(files("paijupyter") / "tasks", "pai_tasks/")))
+    texts = {name: source.decode() for name, source in library.items()}
+    sources[_LIBRARY] = json.dumps(texts).encode("ascii")
     archive = data / "boot" / _digest(sources) / "boot.pyz"
     if archive.is_file():
         return archive
@@ -81,7 +87,8 @@ def _write(sources: dict[str, bytes], stream: IO[bytes]) -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, source in sources.items():
             _add(archive, name, source)
-            _add(archive, f"{name}c", _compiled(name, source))
+            if name.endswith(".py"):
+                _add(archive, f"{name}c", _compiled(name, source))
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

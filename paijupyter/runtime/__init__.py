@@ -14,7 +14,8 @@ it and it imports nothing of ours; a backend talks to it by files: ``spec.json``
   (``gpu cpu memoryMB shmMB``), ``launcher service env ports`` (label to count)
 - ``hosts``, ``ports``: by task (``worker-0``): an address; label to numbers
 - ``command``: text for bash, ``$secrets`` references left in it; ``env``; ``parameters``, typed
-- ``secrets``: path of a 0600 JSON file of names and values, or null
+- ``secrets``: path of a 0600 JSON file of names and values, or null; ``key``: text that only the tasks of
+  this attempt know
 - ``package``: paths of ``manifest``, ``pack`` and ``blobs``, or null
 - ``requirements``: ``file`` (null: ``requirements.txt`` if the package has it), ``policy``
   (``never if-missing always``), ``environments``: folder

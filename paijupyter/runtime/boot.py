@@ -6,8 +6,8 @@ import os
 import sys
 import time
 
-from . import barrier, exits, files, memory, process, tree
-from .environment import drop_too_long, environment, work_folder
+from . import barrier, exits, files, launchers, library, memory, process, tree
+from .environment import current_role, drop_too_long, environment, key_file, library_folder, work_folder
 from .failure import Failure
 from .interpreter import put_first
 from .logfile import Log
@@ -168,6 +168,11 @@ class Boot:
     def _command(self, variables: "Dict[str, str]") -> exits.Exit:
         spec = self._spec
         os.makedirs(spec["output"], exist_ok=True)
+        library.write(library_folder(spec))
+        if spec.get("key"):
+            files.write_private(key_file(spec), spec["key"].encode("ascii"))
+        for path, text in launchers.files(spec, current_role(spec)).items():
+            files.write_private(path, text.encode("utf-8"))
         write_secrets(variables["PAI_SECRETS_DIR"], self._secrets)
         files.write_private(
             variables["PAI_PARAMETERS_FILE"], json.dumps(spec.get("parameters") or {}).encode("ascii")

@@ -44,7 +44,8 @@ def environment(spec: "Spec", inherited: "Mapping[str, str]") -> "Dict[str, str]
     found.update(_current(spec, role))
     found.update(_framework_controller(spec, role))
     found.update(_ours(spec))
-    found["PYTHONPATH"] = os.pathsep.join(filter(None, [work_folder(spec), found.get("PYTHONPATH")]))
+    path = [work_folder(spec), found.get("PYTHONPATH"), library_folder(spec)]
+    found["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     return found
 
 
@@ -72,6 +73,16 @@ def current_role(spec: "Spec") -> "Spec":
 def work_folder(spec: "Spec") -> str:
     """Return the package folder, which is the working directory."""
     return os.path.join(spec["folder"], "work")
+
+
+def library_folder(spec: "Spec") -> str:
+    """Return where the modules are that every script may import."""
+    return os.path.join(spec["private"], "library")
+
+
+def key_file(spec: "Spec") -> str:
+    """Return the file of what only the tasks of this job know."""
+    return os.path.join(spec["private"], "job.key")
 
 
 def converted(name: str) -> str:
@@ -198,6 +209,8 @@ def _ours(spec: "Spec") -> "Dict[str, str]":
         "PAI_JOB_ID": spec["job"]["id"],
         "PAI_ATTEMPT": text_of(spec["job"].get("attempt") or 0),
     }
+    if spec.get("key"):
+        found["PAI_JOB_KEY_FILE"] = key_file(spec)
     for source in (spec.get("data") or {}).get("sources") or ():
         found["PAI_DATA_" + capitals(source["name"])] = source["place"]
     for storage in spec.get("storages") or ():

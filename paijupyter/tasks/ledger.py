@@ -1,5 +1,6 @@
 """What is done, on disk."""
 
+import errno
 import hashlib
 import json
 import os
@@ -55,7 +56,7 @@ class Ledger:
             self._count(block, worker)
 
     def _open(self, path: str) -> None:
-        self._stream = stream = open(path, "a+b")
+        self._stream = stream = open(path, "a+b", buffering=0)
         _lock(stream)
         stream.seek(0)
         text = stream.read()
@@ -75,8 +76,9 @@ class Ledger:
 
     def _append(self, line: "Dict[str, Any]") -> None:
         if self._stream:
-            self._stream.write(json.dumps(line).encode("ascii") + b"\n")
-            self._stream.flush()
+            data = json.dumps(line).encode("ascii") + b"\n"
+            if self._stream.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._stream.fileno())
 
 

@@ -181,7 +181,7 @@ def test_parameters_and_places(task):
     lines = task.log.splitlines()
     assert lines[:2] == ["0.01 0.01 3", 'true ["a","b"]||']
     assert json.loads(lines[2]) == task.spec["parameters"]
-    assert lines[3] == f"{task.work}:/mine x y"
+    assert lines[3] == f"{task.work}:/mine:{task.private}/library x y"
     assert (task.folder / "metrics.jsonl").read_text() == "{}\n"
     assert (task.output / "model").read_text() == "model\n"
 
@@ -226,3 +226,22 @@ def test_the_archive_is_reproducible(tmp_path):
         names = archive.namelist()
     assert "__main__.py" in names
     assert "paiboot/launchers/torchrun.py" in names
+
+
+def test_the_tasks_side_is_importable_and_private(task, python):
+    """P10, P41: in any image, alone, and gone with the task; the job's key is in a file, not a variable."""
+    task.python = python
+    task.spec["key"] = "k" * 64
+    task.spec["python"] = python
+    task.run(
+        "python -c 'import pai_tasks; print(pai_tasks.shard(range(3)), pai_tasks.__name__)'\n"
+        'cat "$PAI_JOB_KEY_FILE"; echo; stat -c %a "$PAI_JOB_KEY_FILE"; env | grep -c kkkk || true'
+    )
+    assert task.log == f"[0, 1, 2] pai_tasks\n{'k' * 64}\n600\n0\n"
+    assert not task.private.exists()
+
+
+def test_a_users_own_module_of_that_name_wins(task):
+    task.package({"pai_tasks.py": "print('mine')"})
+    task.run("python -c 'import pai_tasks'")
+    assert task.log == "mine\n"

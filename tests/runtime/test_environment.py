@@ -184,15 +184,16 @@ def test_a_users_ssh_label_keeps_its_place_and_count():
 
 
 def test_who_wins():
-    """P6: role over job over inherited; nobody over the facts; PYTHONPATH is joined, the package first."""
+    """P6: role over job over inherited; nobody over the facts; PYTHONPATH: the package, the user's, ours."""
     given = spec(env={"A": "job", "B": "job", "PAI_TASK_INDEX": "9", "PYTHONPATH": "/user"})
     given["roles"][0]["env"] = {"B": "role", "PYTHONUNBUFFERED": "0"}
     found = environment(given, {"A": "inherited", "C": "inherited"})
     assert [found[name] for name in "ABC"] == ["job", "role", "inherited"]
     assert found["PAI_TASK_INDEX"] == "0"
     assert found["PYTHONUNBUFFERED"] == "0"
-    assert found["PYTHONPATH"] == "/job/tasks/ps-0/0/work:/user"
-    assert environment(spec(), {"PYTHONPATH": "/old"})["PYTHONPATH"] == "/job/tasks/ps-0/0/work:/old"
+    work, library = "/job/tasks/ps-0/0/work", f"{given['private']}/library"
+    assert found["PYTHONPATH"] == f"{work}:/user:{library}"
+    assert environment(spec(), {"PYTHONPATH": "/old"})["PYTHONPATH"] == f"{work}:/old:{library}"
 
 
 def test_it_is_pure():

@@ -17,6 +17,7 @@ def job(launcher, roles, ports=None):
         keys = [f"{name}-{i}" for name, count, *_ in roles for i in range(count)]
         spec = {
             "job": {"name": "demo-abcdef", "user": "alice"},
+            "private": "/private",
             "role": role,
             "index": index,
             "roles": [
@@ -30,7 +31,10 @@ def job(launcher, roles, ports=None):
             },
         }
         (own,) = [each for each in spec["roles"] if each["name"] == role]
-        return launchers.variables(spec, own)
+        found = launchers.variables(spec, own)
+        for path, text in launchers.files(spec, own).items():
+            found[path] = text
+        return found
 
     return at
 
@@ -141,6 +145,30 @@ def test_jax():
         "JAX_NUM_PROCESSES": "3",
         "JAX_PROCESS_ID": "2",
     }
+
+
+def test_mpi():
+    """Architecture, decision 11: mpirun in rank 0 finds its hosts, one line per process."""
+    at = job("mpi", [("launcher", 1), ("host", 2, {"service": True, "resources": {"gpu": 2}})])
+    file = "/private/hostfile"
+    assert at("host", 1) == {
+        "PAI_MPI_RANK": "2",
+        "PAI_MPI_SIZE": "5",
+        "PAI_MPI_HOSTFILE": file,
+        "OMPI_MCA_orte_default_hostfile": file,
+        "PRTE_MCA_prte_default_hostfile": file,
+        "HYDRA_HOST_FILE": file,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        file: "10.0.0.1\n10.0.0.2\n10.0.0.2\n10.0.0.3\n10.0.0.3\n",
+    }
+    assert at("launcher", 0)["PAI_MPI_RANK"] == "0"
+
+
+def test_the_task_has_the_files_of_its_launcher(task):
+    task.spec["roles"][0]["launcher"] = "mpi"
+    task.run('cat "$PAI_MPI_HOSTFILE"; stat -c %a "$PAI_MPI_HOSTFILE"')
+    assert task.log == "127.0.0.1\n600\n"
 
 
 def test_the_task_sees_them(task):
