@@ -15,7 +15,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
+from paijupyter.data.storages import Storage
 from paijupyter.errors import PaiJupyterError, Problem
+from paijupyter.protocol.data import DataSource
 
 State = Literal["waiting", "running", "succeeded", "failed", "stopped"]
 FINAL: frozenset[str] = frozenset({"succeeded", "failed", "stopped"})
@@ -46,6 +48,22 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
+class Data:
+    """A source of a job's data, as far as it was prepared on this host.
+
+    Attributes:
+        source: the source as the document names it.
+        package: files that travelled with the job (kind ``file``), in the store of this host; else None.
+        key: what the engine has fetched, by its key in the cache of this host (``datasets/<key>/content``); ""
+            for what the task fetches itself, or what lies in a storage.
+    """
+
+    source: DataSource
+    package: Package | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """What a backend is told of a job. All of it is in the job's folder, so it can be read again at any time.
 
@@ -58,6 +76,7 @@ class Job:
         commands: per task role the rendered command text; only ``$secrets`` references are left in it.
         package: its trainer package, or None.
         python: interpreter of the submitting kernel, for backends that run on this host.
+        data: its sources of data, in the order of the document.
     """
 
     id: str
@@ -68,6 +87,7 @@ class Job:
     commands: Mapping[str, str]
     package: Package | None = None
     python: str | None = None
+    data: tuple[Data, ...] = ()
 
     @property
     def roles(self) -> Mapping[str, Mapping[str, Any]]:
@@ -215,6 +235,18 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Let go of everything of this process; jobs run on."""
+
+
+@runtime_checkable
+class HasStorages(Protocol):
+    """A backend whose profile has storages; ``paijob data`` works on those that lie in a folder of this host."""
+
+    def storages(self) -> Mapping[str, Storage]:
+        """Return the storages by name.
+
+        Raises:
+            PaiJupyterError: ``bad-storage`` if the profile's settings cannot be used.
+        """
 
 
 def backend_kinds() -> dict[str, Any]:

@@ -19,6 +19,7 @@ _REASONS = {
     "partial-gang": "some tasks have no room yet",
     "retry-delay": "waits before the next attempt",
     "secret": "a secret has to be given again",
+    "data": "data is being fetched",
     "stopping": "being stopped",
     "finishing": "outputs are being collected",
     "user": "the command failed",

@@ -21,6 +21,8 @@ from paijupyter.backends.local.plan import plan
 from paijupyter.backends.local.queue import Queue, capacity_of
 from paijupyter.backends.local.run import JobRun
 from paijupyter.backends.local.share import Hall, refuse_too_big
+from paijupyter.data.storages import Storage, storages_of
+from paijupyter.errors import PaiJupyterError
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class LocalBackend:
         "cpu": "cores that jobs may use together; default: four times those there are",
         "memoryMB": "memory that jobs may use together; default: the physical memory",
         "gpu": "GPUs that jobs may use; default: those there are",
+        "storages": "folders that tasks get by name: {team: {path, readOnly, mount, default}}",
         "install": "whether requirements are installed: never, if-missing (default) or always",
         "logLimitBytes": "size at which a task's log is cut off",
         "defaultFsUri": "PAI_DEFAULT_FS_URI of the tasks",
@@ -61,7 +64,12 @@ class LocalBackend:
             features=frozenset(features),
             capacity=self._queue.capacity.to_json(),
             free=self._queue.free.to_json(),
+            storages=tuple(_names(self)),
         )
+
+    def storages(self) -> Mapping[str, Storage]:
+        """Return the storages of the profile."""
+        return storages_of(self._profile.settings)
 
     async def plan(self, job: Job) -> BackendPlan:
         """Return what ``submit`` would do."""
@@ -203,6 +211,13 @@ class LocalBackend:
 
             self._boot = boot_zipapp(self._place.data)
         return self._boot
+
+
+def _names(backend: LocalBackend) -> list[str]:
+    """Return the names of the storages; settings that cannot be used are the plan's to say."""
+    with contextlib.suppress(PaiJupyterError):
+        return sorted(backend.storages())
+    return []
 
 
 def _lost(job: Job) -> Change:

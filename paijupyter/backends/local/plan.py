@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paijupyter.backends.base import BackendPlan, Job, Profile
+from paijupyter.backends.local import data
 from paijupyter.backends.local.queue import Queue, Resources, needs_of
 from paijupyter.backends.local.spec import instances, tasks_of
 from paijupyter.errors import Problem, in_order
@@ -24,6 +25,7 @@ def plan(job: Job, profile: Profile, queue: Queue) -> BackendPlan:
         *_role_problems(job),
         *_left_out(job),
         *_machine(job),
+        *data.problems(job, profile),
     ]
     return BackendPlan(
         submitted=write({**job.document, "name": job.name}),

@@ -21,7 +21,7 @@ from paijupyter.errors import PaiJupyterError
 
 _log = logging.getLogger(__name__)
 # What another try may not meet again. As in the original, memory that ran out is not among them.
-_WORTH_A_RETRY = frozenset({"user", "requirements", "barrier-timeout"})
+_WORTH_A_RETRY = frozenset({"user", "requirements", "data", "barrier-timeout"})
 _START_AGAIN_AFTER = (1.0, 4.0, 16.0)  # seconds; the machine may be out of memory for a moment only
 
 

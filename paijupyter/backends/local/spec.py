@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job, Place, Profile
+from paijupyter.backends.local import data
 from paijupyter.backends.local.files import secrets_file, task_files
 from paijupyter.backends.local.ports import Ports
 from paijupyter.protocol.completion import Policy, policies
@@ -66,7 +67,7 @@ def specs(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile) 
         folders = {task.key: str(task_files(job, place, task.key, attempt).folder) for task in tasks}
         timeout = job.extras.get("barrierTimeout") or _BARRIER_SECONDS
         barrier = {"kind": "files", "tasks": folders, "timeout": timeout}
-    return {task.key: {**common, **_own(job, task, attempt, place), "barrier": barrier} for task in tasks}
+    return {task.key: {**common, **_own(job, task, attempt, place, profile), "barrier": barrier} for task in tasks}
 
 
 def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile) -> dict[str, Any]:
@@ -94,6 +95,7 @@ def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile
             "environments": str(place.data / "environments"),
         },
         "python": job.python or sys.executable,
+        "storages": data.storages_told(job, profile),
         "outputs": list(extras.get("outputs") or ()),
         "secrets": str(secrets_file(place, job.id)) if job.document.get("secrets") else None,
         "key": secrets.token_hex(32),
@@ -103,7 +105,7 @@ def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile
     }
 
 
-def _own(job: Job, task: Task, attempt: int, place: Place) -> dict[str, Any]:
+def _own(job: Job, task: Task, attempt: int, place: Place, profile: Profile) -> dict[str, Any]:
     files = task_files(job, place, task.key, attempt)
     return {
         "role": task.role,
@@ -112,6 +114,7 @@ def _own(job: Job, task: Task, attempt: int, place: Place) -> dict[str, Any]:
         "output": str(job.folder / "output" / task.key),
         "folder": str(files.folder),
         "private": str(files.private),
+        "data": data.told(job, files, place, profile),
     }
 
 
