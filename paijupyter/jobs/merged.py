@@ -13,7 +13,7 @@ from paijupyter.jobs.merging import Cursor, LineBuffer, TaskLog, frame_json, in_
 _log = logging.getLogger(__name__)
 _QUIET = 0.5  # seconds after which an unfinished line is shown, for example a progress bar
 _PAUSE = 1.0  # seconds until a backend that failed is asked again
-_QUEUED = 64
+_QUEUED = 8  # pieces; each may hold a quarter of a megabyte
 Opener = Callable[[str, int, int], AsyncIterator[bytes]]
 
 

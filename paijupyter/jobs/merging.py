@@ -20,7 +20,7 @@ from typing import Any
 
 from paijupyter.errors import UsageProblem
 
-FRAME = 1 << 16
+FRAME = 1 << 17
 _LINE = 1 << 12
 _NEVER = 1 << 62
 
@@ -172,8 +172,16 @@ class LineBuffer:
 
     def add(self, chunk: bytes) -> list[tuple[int, bytes]]:
         """Take bytes; return the frames that are complete."""
-        self._rest += chunk
-        return list(self._cut())
+        content = self._rest + chunk if self._rest else chunk
+        base, at, frames = self.offset, 0, []
+        while at < len(content):
+            end = _frame_end(content, at)
+            if not end:
+                break
+            frames.append((base + at, content[at:end]))
+            at = end
+        self._rest, self.offset = content[at:], base + at
+        return frames
 
     def flush(self) -> list[tuple[int, bytes]]:
         """Return what there is of an unfinished line (a progress bar), without half a character."""
@@ -193,13 +201,14 @@ class LineBuffer:
         start, self.offset = self.offset, self.offset + length
         return [(start, content)] if content else []
 
-    def _cut(self) -> Iterator[tuple[int, bytes]]:
-        while self._rest:
-            part = self._rest[:FRAME]
-            end = max(part.rfind(b"\n"), part.rfind(b"\r")) + 1
-            if not end and len(self._rest) < FRAME:
-                return
-            yield from self._give(end or len(_whole_characters(part)))
+
+def _frame_end(content: bytes, start: int) -> int:
+    """Return where the frame that begins here ends; 0 if more must come for that."""
+    limit = min(start + FRAME, len(content))
+    end = max(content.rfind(b"\n", start, limit), content.rfind(b"\r", start, limit)) + 1
+    if end or limit - start < FRAME:
+        return end
+    return start + len(_whole_characters(content[start:limit]))
 
 
 async def in_thread(frames: Iterator[Any]) -> AsyncIterator[Any]:
