@@ -25,6 +25,9 @@ it and it imports nothing of ours; a backend talks to it by files: ``spec.json``
 - ``storages``: each ``name path``
 - ``outputs``: globs below the package folder; ``barrier``: ``kind: files``, ``tasks`` (task to folder),
   ``timeout``; ``graceSeconds``, ``timeLimit``, ``logLimitBytes``
+- ``checkpoints``: a folder that all attempts and tasks of the job share, or null; ``memoryLimit``: how its
+  role's ``memoryMB`` is enforced (``auto``: a control group where one may be made, else ``sampling``;
+  ``none``); ``logFloorBytes``: room on the disk below which the log pauses, 0 for none
 
 Times in the records are seconds since the epoch. Start-up time counts:
 ``typing`` is imported for the type checker only, everything rare inside its function.

@@ -6,11 +6,12 @@ import os
 import sys
 import time
 
-from . import barrier, exits, files, launchers, library, memory, process, tree
+from . import barrier, exits, files, launchers, library, memory, ports, process, tree
 from .environment import current_role, drop_too_long, environment, key_file, library_folder, work_folder
 from .failure import Failure
 from .interpreter import put_first
 from .logfile import Log
+from .memory_limit import MemoryLimit
 from .secret_files import fill, read_secrets, write_secrets
 from .transcript import Transcript
 from .watch import Watch
@@ -63,11 +64,15 @@ class Boot:
         self._work = work_folder(spec)
         self._started = time.time()
         self._watch = Watch(spec.get("timeLimit"))
-        self._transcript = Transcript(Log(self._folder, int(spec.get("logLimitBytes") or 0)))
+        self._transcript = Transcript(self._open_log())
         self._secrets: "Dict[str, str]" = {}
         self._unpacked: "Dict[bytes, State]" = {}
         self._data: "Optional[DataFolder]" = None
         self._ran = False
+
+    def _open_log(self) -> Log:
+        spec = self._spec
+        return Log(self._folder, int(spec.get("logLimitBytes") or 0), int(spec.get("logFloorBytes") or 0))
 
     def run(self) -> None:
         """Do everything, and whatever happens: clean up, close the log, write ``exit.json`` last."""
@@ -168,6 +173,8 @@ class Boot:
     def _command(self, variables: "Dict[str, str]") -> exits.Exit:
         spec = self._spec
         os.makedirs(spec["output"], exist_ok=True)
+        if spec.get("checkpoints"):
+            os.makedirs(spec["checkpoints"], exist_ok=True)
         library.write(library_folder(spec))
         if spec.get("key"):
             files.write_private(key_file(spec), spec["key"].encode("ascii"))
@@ -184,20 +191,44 @@ class Boot:
         if bash is None:
             raise Failure("no-shell", "The task has no bash on its PATH, which its command needs.")
         self._watch.check()
+        held = ports.taken(ports.of_task(spec))
+        if held:
+            raise Failure("ports", "The task lost its port %s to another program." % held)
         before = memory.kills()
         grace = spec.get("graceSeconds")
         grace = _DEFAULT_GRACE if grace is None else float(grace)
         self._ran = True
         output = self._transcript.output
-        outcome = self._runner.run([bash, *_BASH, script], variables, self._work, output, grace)
-        self._transcript.flush()
+        limit = self._memory_limit()
+        try:
+            outcome = self._runner.run([bash, *_BASH, script], variables, self._work, output, grace, limit)
+            self._transcript.flush()
+            return self._judge(outcome, memory.kills() - before, limit)
+        finally:
+            limit.close()
+
+    def _memory_limit(self) -> MemoryLimit:
+        spec = self._spec
+        megabytes = int((current_role(spec).get("resources") or {}).get("memoryMB") or 0)
+        job = spec["job"]
+        name = "paijupyter-%s-%s-%d-%s" % (job["id"], spec["role"], spec["index"], job.get("attempt") or 0)
+        return MemoryLimit(megabytes, spec.get("memoryLimit") or "none", name, self._folder)
+
+    def _judge(self, outcome: process.Outcome, kills: int, limit: MemoryLimit) -> exits.Exit:
         if outcome.error:
             raise Failure("no-shell", "The task's bash could not be started: %s." % outcome.error.strerror)
         why = self._watch.explain(outcome.verdict) if outcome.verdict else ""
+        if outcome.verdict == exits.OUT_OF_MEMORY:
+            why = limit.words
         if why:
             self._transcript.note(why)
-        kills = memory.kills() - before
-        return exits.of_command(outcome, why, kills, self._transcript.log.last_lines())
+        result = exits.of_command(outcome, why, kills, self._transcript.log.last_lines(), limit)
+        if result.reason == "user" and ports.in_use(self._transcript.log.last_lines()):
+            held = ports.taken(ports.of_task(self._spec))
+            if held:
+                result.reason = "ports"
+                result.message = "The task lost its port %s to another program." % held
+        return result
 
     def _keep_outputs(self) -> None:
         """Bring declared outputs home, also after a failure: a checkpoint is worth most then."""

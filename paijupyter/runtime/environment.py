@@ -209,6 +209,8 @@ def _ours(spec: "Spec") -> "Dict[str, str]":
         "PAI_JOB_ID": spec["job"]["id"],
         "PAI_ATTEMPT": text_of(spec["job"].get("attempt") or 0),
     }
+    if spec.get("checkpoints"):
+        found["PAI_CHECKPOINT_DIR"] = spec["checkpoints"]
     if spec.get("key"):
         found["PAI_JOB_KEY_FILE"] = key_file(spec)
     for source in (spec.get("data") or {}).get("sources") or ():

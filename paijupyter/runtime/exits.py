@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional
 
     from .failure import Failure
+    from .memory_limit import MemoryLimit
     from .process import Outcome
 
+OUT_OF_MEMORY = "out-of-memory"
 _NOT_EXECUTABLE = 126
 _NOT_FOUND = 127
 _SIGNALS_FROM = 128
@@ -63,7 +65,13 @@ def of_failure(failure: "Failure") -> Exit:
     return Exit(None, None, failure.reason, failure.message)
 
 
-def of_command(outcome: "Outcome", why: str, memory_kills: int, last_lines: "List[str]") -> Exit:
+def of_command(
+    outcome: "Outcome",
+    why: str,
+    memory_kills: int,
+    last_lines: "List[str]",
+    limit: "Optional[MemoryLimit]" = None,
+) -> Exit:
     """Return the exit of the user's command.
 
     Args:
@@ -71,15 +79,18 @@ def of_command(outcome: "Outcome", why: str, memory_kills: int, last_lines: "Lis
         why: the sentence for the outcome's verdict.
         memory_kills: processes of this control group that memory pressure ended meanwhile.
         last_lines: what it said last.
+        limit: its limit of memory, if it had one.
     """
     if outcome.verdict:
         return Exit(outcome.code, outcome.signal, outcome.verdict, why)
     if outcome.code == 0:
         return Exit(0, None, "", "")
+    if limit and limit.kills():
+        return Exit(outcome.code, outcome.signal, OUT_OF_MEMORY, limit.words)
     killed = outcome.signal == "SIGKILL" or outcome.code == _KILLED
     # Others may share the control group (a notebook server's, say), so the count alone proves nothing.
     if memory_kills > 0 and (killed or any("kill" in line.lower() for line in last_lines)):
-        return Exit(outcome.code, outcome.signal, "out-of-memory", "The task ran out of memory.")
+        return Exit(outcome.code, outcome.signal, OUT_OF_MEMORY, "The task ran out of memory.")
     return Exit(outcome.code, outcome.signal, "user", _words(outcome, killed))
 
 

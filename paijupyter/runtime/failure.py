@@ -10,7 +10,7 @@ class Failure(Exception):
 
     Attributes:
         reason: one of the words of ``exit.json``: package, requirements, barrier-timeout, secret, no-shell,
-            launcher, stopped, deadline, internal.
+            launcher, ports, stopped, deadline, internal.
         message: one sentence for people.
         lines: what a tool said about it, or None.
     """

@@ -1,7 +1,10 @@
 """The log of a task: one append-only file, a time index beside it, a cap."""
 
+import errno
 import os
 import time
+
+from .room import Room
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +14,7 @@ INDEX_PERIOD = 0.25  # seconds between two entries of the time index
 TAIL = 64 * 1024  # bytes kept in memory for the last lines
 LAST_LINES = 20
 LONGEST_LINE = 2000  # characters of one of the last lines
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Log:
@@ -19,9 +23,11 @@ class Log:
     Args:
         folder: the task's folder.
         limit: bytes of output to keep, 0 for all; past it one marker line is written and the rest dropped.
+        floor: bytes of room on the disk below which it pauses, with a marker line where it stops and one
+            where it goes on.
     """
 
-    def __init__(self, folder: str, limit: int = 0) -> None:
+    def __init__(self, folder: str, limit: int = 0, floor: int = 0) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._log = os.open(os.path.join(folder, "log"), flags, 0o600)
         self._index = os.open(os.path.join(folder, "log.index"), flags, 0o600)
@@ -31,6 +37,8 @@ class Log:
         self._full = False
         self._indexed = 0.0
         self._tail = b""
+        self._room = Room(folder, floor)
+        self._in_line = False  # whether what is written ends within a line
 
     def append(self, data: bytes) -> None:
         """Append output of the task: all of it in one write, or what the cap leaves of it."""
@@ -38,6 +46,11 @@ class Log:
             return
         self._tail = (self._tail + data)[-TAIL:]
         if self._full:
+            return
+        if self._room.is_due(len(data)):
+            self._pause_or_go_on()
+        if self._room.is_short:
+            self._room.left_out += len(data)
             return
         if self._limit and self.size + len(data) > self._limit:
             self._full = True
@@ -71,6 +84,23 @@ class Log:
                 self.problem = self.problem or error.strerror or str(error)
             os.close(descriptor)
 
+    def _pause_or_go_on(self) -> None:
+        room = self._room
+        short = room.has_come_short()
+        if short and not room.is_short:
+            self.problem = room.words
+            self._mark("The log pauses: %s." % room.words)
+            room.is_short = True
+        elif room.is_short and not short:
+            size = self.size
+            self._mark("The log goes on; %d bytes are left out here." % room.left_out)
+            if self.size > size:
+                room.is_short, room.left_out = False, 0
+
+    def _mark(self, text: str) -> None:
+        """Write a line of our own below what is written, which is not what was said last."""
+        self._write((b"\n" if self._in_line else b"") + _own_line(text))
+
     def _write(self, data: bytes) -> None:
         now = time.time()
         start = self.size
@@ -78,12 +108,16 @@ class Log:
             while data:
                 written = os.write(self._log, data)
                 self.size += written
+                self._in_line = data[written - 1 : written] != b"\n"
                 data = data[written:]
             if now - self._indexed >= INDEX_PERIOD:
                 os.write(self._index, b"%d %d\n" % (start, int(now * 1000)))
                 self._indexed = now
         except OSError as error:  # a full disk must not end the user's training
             self.problem = error.strerror or str(error)
+            if error.errno in _FULL:
+                self._room.run_out()
+                self._room.left_out += len(data)
 
 
 def _own_line(text: str) -> bytes:

@@ -2,7 +2,7 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List
+    from typing import List, Optional
 
 _MOUNT = "/sys/fs/cgroup"
 
@@ -14,15 +14,23 @@ def kills(cgroup: str = "/proc/self/cgroup", mount: str = _MOUNT) -> int:
     container sees its own group as the root.
     """
     for path in _candidates(cgroup, mount):
-        try:
-            with open(path) as stream:
-                for line in stream:
-                    name, _, count = line.partition(" ")
-                    if name == "oom_kill":
-                        return int(count)
-        except (OSError, ValueError):
-            continue
+        count = count_kills(path)
+        if count is not None:
+            return count
     return 0
+
+
+def count_kills(path: str) -> "Optional[int]":
+    """Return the ``oom_kill`` of a control group's file of events, None if it has none."""
+    try:
+        with open(path) as stream:
+            for line in stream:
+                name, _, count = line.partition(" ")
+                if name == "oom_kill":
+                    return int(count)
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 def _candidates(cgroup: str, mount: str) -> "List[str]":

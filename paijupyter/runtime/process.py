@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
 
+    from .memory_limit import MemoryLimit
     from .watch import Watch
 
 SILENCE = 1.0  # seconds that a background process may stay silent after the command has ended
@@ -66,6 +67,7 @@ class Runner:
         cwd: str,
         sink: "Callable[[bytes], None]",
         grace: float,
+        limit: "Optional[MemoryLimit]" = None,
     ) -> Outcome:
         """Run a command to its end; nothing of it is left when this returns.
 
@@ -75,14 +77,21 @@ class Runner:
             cwd: its working directory.
             sink: gets its stdout and stderr, in the order in which they were written.
             grace: seconds between TERM and KILL.
+            limit: what it may use of memory, or None.
         """
-        return _Run(self._watch, sink, grace, self._whole_tree).complete(argv, env, cwd)
+        return _Run(self._watch, sink, grace, self._whole_tree, limit).complete(argv, env, cwd)
 
 
 class _Run:
     def __init__(
-        self, watch: "Watch", sink: "Callable[[bytes], None]", grace: float, whole_tree: bool
+        self,
+        watch: "Watch",
+        sink: "Callable[[bytes], None]",
+        grace: float,
+        whole_tree: bool,
+        limit: "Optional[MemoryLimit]",
     ) -> None:
+        self._limit = limit
         self._watch = watch
         self._sink = sink
         self._grace = grace
@@ -94,9 +103,11 @@ class _Run:
         self._ended = 0.0
 
     def complete(self, argv: "List[str]", env: "Dict[str, str]", cwd: str) -> Outcome:
-        pid, output, error = spawn(argv, env, cwd)
+        pid, output, error = spawn(argv, env, cwd, self._limit.door if self._limit else None)
         self._pid = pid
         self._open = True
+        if self._limit:
+            self._limit.begin(pid)
         poll = select.poll()
         poll.register(output, select.POLLIN)
         poll.register(self._watch.descriptor, select.POLLIN)
@@ -122,6 +133,9 @@ class _Run:
             self._verdict = self._watch.verdict
             if self._verdict:
                 self._end(now + self._grace)
+            elif self._limit and self._limit.is_exceeded():
+                self._verdict = "out-of-memory"
+                self._end(now)  # no grace: what it would take is what others lack
         if self._status is not None:
             if not left:
                 return False
@@ -140,8 +154,9 @@ class _Run:
         """Return the milliseconds until something may be due without a signal or output."""
         if self._kill_at is not None or self._status is not None:
             return TICK * 1000
-        left = self._watch.left()
-        return None if left is None else left * 1000 + 1
+        dues = [self._watch.left(), self._limit.period if self._limit else None]
+        known = [due for due in dues if due is not None]
+        return min(known) * 1000 + 1 if known else None
 
     def _reap(self) -> bool:
         """Collect ended children; say whether processes of the command are left."""
@@ -176,8 +191,16 @@ class _Run:
         return bool(data)
 
 
-def spawn(argv: "List[str]", env: "Dict[str, str]", cwd: str) -> "Tuple[int, int, Optional[OSError]]":
+def spawn(
+    argv: "List[str]", env: "Dict[str, str]", cwd: str, door: "Optional[str]" = None
+) -> "Tuple[int, int, Optional[OSError]]":
     """Start a command in a process group of its own, stdin empty, stdout and stderr on one pipe.
+
+    Args:
+        argv: the command; its first word is a path.
+        env: all its environment.
+        cwd: its working directory.
+        door: by which it enters a control group, or None; one that stays shut is no error.
 
     Returns:
         Its pid, the reading end of the pipe, and why it could not be executed, if so.
@@ -188,6 +211,7 @@ def spawn(argv: "List[str]", env: "Dict[str, str]", cwd: str) -> "Tuple[int, int
     variables = {_encode(name): _encode(value) for name, value in env.items()}
     pid = os.fork()
     if pid == 0:
+        _enter(door)
         _execute([_encode(word) for word in argv], variables, cwd, writer, error_writer)
     os.close(writer)
     os.close(error_writer)
@@ -199,6 +223,16 @@ def spawn(argv: "List[str]", env: "Dict[str, str]", cwd: str) -> "Tuple[int, int
         number = stream.read()
     os.set_blocking(reader, False)
     return pid, reader, OSError(int(number), os.strerror(int(number))) if number else None
+
+
+def _enter(door: "Optional[str]") -> None:
+    try:
+        if door:
+            descriptor = os.open(door, os.O_WRONLY | os.O_CLOEXEC)
+            os.write(descriptor, b"0")  # whoever writes it
+            os.close(descriptor)
+    except OSError:
+        pass
 
 
 def _execute(

@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paijupyter.runtime import room
 from paijupyter.runtime.logfile import Log
 
 
@@ -103,5 +104,49 @@ def test_a_full_disk_does_not_end_the_task(tmp_path, monkeypatch):
     log.append(b"after\n")
     log.close()
     assert log.problem == "No space left on device"
-    assert (tmp_path / "log").read_bytes() == b"before\nafter\n"
+    marker = b"[paijupyter] The log goes on; 5 bytes are left out here.\n"
+    assert (tmp_path / "log").read_bytes() == b"before\n" + marker + b"after\n"
     assert log.last_lines() == ["before", "lost", "after"]
+
+
+def test_a_log_pauses_below_the_floor_and_goes_on_above_it(tmp_path, monkeypatch):
+    """The last of the disk is the task's: a marker line where it stops, and one where it goes on."""
+    free = [2**20]
+    monkeypatch.setattr(room.Room, "_free", lambda self: free[0])
+    monkeypatch.setattr(room, "LOOK_PERIOD", 0)
+    log = Log(str(tmp_path), floor=2**20)
+    log.append(b"one")
+    free[0] -= 1
+    log.append(b"two\n")
+    log.append(b"three\n")
+    assert log.last_lines() == ["onetwo", "three"]
+    free[0] += 1
+    log.append(b"four\n")
+    log.close()
+    assert (tmp_path / "log").read_text().splitlines() == [
+        "one",
+        "[paijupyter] The log pauses: less than 1 MiB of the disk are free.",
+        "[paijupyter] The log goes on; 10 bytes are left out here.",
+        "four",
+    ]
+    assert log.size == (tmp_path / "log").stat().st_size
+
+
+def test_a_task_on_a_full_disk_succeeds_without_its_log(task):
+    """A floor that no disk has: the log pauses, the command does not notice."""
+    task.spec["logFloorBytes"] = 2**60
+    record = task.run("for i in $(seq 1000); do echo line $i; done; touch $PAI_OUTPUT_DIR/done")
+    assert (record["reason"], record["code"]) == ("", 0)
+    assert (task.output / "done").exists()
+    assert task.log.startswith("[paijupyter] The log pauses: less than 1099511627776 MiB")
+    assert "line" not in task.log
+    assert record["lastLines"][-1] == "line 1000"
+    assert "The log is not complete: less than" in record["message"]
+
+
+def test_the_room_is_looked_at_now_and_then_only(tmp_path):
+    place = room.Room(str(tmp_path), 1)
+    assert place.is_due(1)
+    assert not any(place.is_due(room.LOOK_AFTER // 10) for _ in range(9))
+    assert place.is_due(room.LOOK_AFTER)
+    assert not place.has_come_short()
