@@ -198,7 +198,9 @@ def _wait(parsed: Namespace) -> int:
 def _reply(parsed: Namespace) -> int:
     from paijupyter.client import verbs
 
-    reply = verbs.run(_client, parsed, _origin(), getpass.getpass)
+    sets = parsed.verb == "secret" and parsed.action == "set"
+    ask = terminal.piped if sets and not sys.stdin.isatty() else getpass.getpass
+    reply = verbs.run(_client, parsed, _origin(), ask)
     if reply.submitted and reply.view is not None:
         return _submitted(_client(), reply.view, parsed)
     if getattr(parsed, "json", False):
@@ -209,7 +211,7 @@ def _reply(parsed: Namespace) -> int:
         terminal.table(reply.data, reply.text)
     else:
         terminal.say(reply.text)
-    return SERVER if parsed.verb == "doctor" and not all(check["ok"] for check in reply.data) else SUCCESS
+    return SUCCESS if reply.ok else SERVER
 
 
 def _json(data: Any) -> None:

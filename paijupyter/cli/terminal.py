@@ -28,6 +28,11 @@ def say(text: str) -> None:
     print(text)
 
 
+def piped(prompt: str) -> str:
+    """Return what comes through a pipe, without the last line end; the prompt is for people only."""
+    return sys.stdin.read().removesuffix("\n")
+
+
 def complain(text: str) -> None:
     """Print what is not the answer: progress, a finding, an error."""
     sys.stdout.flush()

@@ -16,6 +16,7 @@ from paijupyter.client.transport import Answer, Body, Transport, UnixTransport, 
 from paijupyter.errors import PaiJupyterError
 
 if TYPE_CHECKING:
+    from paijupyter.client.settings import SettingsClient
     from paijupyter.client.store import RemoteStore
     from paijupyter.client.streams import LogChunk
 
@@ -160,6 +161,13 @@ class JobsClient:
     def profiles(self) -> Rows:
         """Return the profiles."""
         return list(self.ask("GET", "/v1/profiles")["profiles"])
+
+    @property
+    def settings(self) -> SettingsClient:
+        """Profiles, stored secrets, and the engine's own checks."""
+        from paijupyter.client.settings import SettingsClient
+
+        return SettingsClient(self)
 
     @property
     def store(self) -> RemoteStore:

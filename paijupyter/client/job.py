@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,8 +142,14 @@ class Job:
         return self
 
     def retry(self) -> Job:
-        """Submit the same document and package once more; return the new job's handle."""
-        return Job(self.client.retry(self.id), self.client)
+        """Submit the same document and package once more; return the new job's handle.
+
+        Secrets of ``ask`` are asked for, those of ``env:`` read from this process's environment.
+        """
+        from paijupyter.client.submission import again
+
+        secrets = again(self.view.get("secretReferences") or {}, (), getpass.getpass)
+        return Job(self.client.retry(self.id, secrets or None), self.client)
 
     def pull(self, dest: str | Path = ".", paths: Sequence[str] | None = None) -> list[Path]:
         """Bring the output files into a folder; return their paths there.

@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
+from paijupyter.client.settings_options import PROFILE_VERB, SECRET_VERB
 from paijupyter.client.submit_options import AFTER, FILE, PARAM, SECRET, SUBMIT_OPTIONS
 from paijupyter.errors import UsageProblem
 
@@ -133,17 +134,13 @@ VERBS: tuple[Verb, ...] = (
         ("wait last",),
     ),
     Verb("version", "Show the version here and of the engine.", (JSON,)),
-    Verb("doctor", "Check engine, folders and profiles, and say how to mend what is broken.", (JSON,)),
     Verb(
-        "profile",
-        "List the profiles: places where jobs run.",
-        (
-            Option("action", "What to do", kind="word", choices=("list",), default="list"),
-            JSON,
-        ),
-        ("profile list",),
-        aliases=("profiles",),
+        "doctor",
+        "Check engine, folders, disk, keyring, profiles, clock, interpreter, Jupyter; say what mends each.",
+        (JSON,),
     ),
+    PROFILE_VERB,
+    SECRET_VERB,
 )
 EXIT_CODES: Mapping[int, str] = {
     0: "success",

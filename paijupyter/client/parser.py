@@ -58,7 +58,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb: its name, what it does in one sentence, its options, and examples that help ends with."""
+    """A verb: its name, what it does in one sentence, its options, and examples that help ends with.
+
+    Attributes:
+        confidential: whether a word that does not belong there may be a secret; no error repeats one then.
+    """
 
     name: str
     summary: str
@@ -66,6 +70,7 @@ class Verb:
     examples: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     surfaces: tuple[Surface, ...] = BOTH
+    confidential: bool = False
 
 
 class HelpAsked(Exception):
@@ -84,8 +89,15 @@ class _Help(argparse.Action):
 class VerbParser(argparse.ArgumentParser):
     """An argparse parser that raises instead of printing and exiting."""
 
+    confidential = False
+
     def error(self, message: str) -> NoReturn:
         """Raise the mistake as one sentence that starts with the thing."""
+        if self.confidential and ("unrecognized" in message or "invalid choice" in message):
+            raise UsageProblem(
+                "Argument after the name is not taken: the value of a secret is never an argument.",
+                f"See `{self.prog} --help`. If it was a value, change it: the history has it now.",
+            )
         raise UsageProblem(_sentence(message), f"See `{self.prog} --help`.")
 
 
@@ -140,6 +152,7 @@ def build(verb: Verb, surface: Surface, prog: str, field_help: Mapping[str, str]
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.confidential = verb.confidential
     for option in verb.options:
         if surface in option.surfaces:
             _add(parser, option, help_of(option, field_help))

@@ -8,10 +8,11 @@ import uuid
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from paijupyter import paths
-from paijupyter.client.sources import Origin, Source, source_of
+from paijupyter.client.sources import Origin, Source, read_text, source_of
 from paijupyter.errors import InvalidDocument, Problem, UsageProblem, in_order
 
 if TYPE_CHECKING:
@@ -98,10 +99,12 @@ def prepare(
     Raises:
         PaiJupyterError: an option, the cell, the document or the package folder cannot be used.
     """
+    from paijupyter.client.folder import with_defaults
     from paijupyter.protocol.secrets import parse_secret
 
     if options.again and options.replace:
         raise UsageProblem("Options `--again` and `--replace` exclude each other.")
+    options, hints = with_defaults(options, origin.folder, document=_whole_document(options, origin, body))
     secrets = tuple(parse_secret(text) for text in options.secret)
     source = source_of(options, origin, body)
     package, left_out, problems = _package(source, progress)
@@ -113,7 +116,16 @@ def prepare(
         "requestId": str(uuid.uuid4()),
         "mode": "again" if options.again else "replace" if options.replace else "normal",
     }
-    return Submission(request, secrets, left_out, (*source.problems, *problems))
+    return Submission(request, secrets, left_out, (*source.problems, *problems, *hints))
+
+
+def _whole_document(options: Namespace, origin: Origin, body: str | None) -> Callable[[], str] | None:
+    """Return what reads the whole document that is submitted; None where one is written from the options."""
+    if options.yaml:
+        return lambda: body or ""
+    if options.file is not None:
+        return lambda: read_text(origin.folder / Path(options.file).expanduser())
+    return None
 
 
 def _package(source: Source, progress: Progress | None) -> tuple[str | None, tuple[str, ...], list[Problem]]:
@@ -200,6 +212,29 @@ def _stop_namesakes(client: Submitter, name: str, folder: str) -> None:
         for view in client.list(state=state, folder=folder)["jobs"]:
             if view.get("shortName") == short:
                 client.stop(str(view["id"]))
+
+
+def again(references: Mapping[str, str], given: Sequence[str], ask: Ask) -> dict[str, dict[str, str]]:
+    """Resolve the secrets of a job once more: those given now, and of its own those that only this side can.
+
+    What the engine resolves (``keyring:``) is left to it: it has the references.
+
+    Args:
+        references: the job's own, by name.
+        given: options ``--secret``; they go before.
+        ask: asks the person; gets the prompt.
+
+    Raises:
+        UsageProblem: as :func:`resolve`.
+    """
+    from paijupyter.protocol.secrets import parse_reference, parse_secret
+
+    chosen = {each.name: each for each in map(parse_secret, given)}
+    for name, text in references.items():
+        own = parse_reference(name, text)
+        if own.scheme in ("ask", "env"):
+            chosen.setdefault(name, own)
+    return resolve(list(chosen.values()), ask)
 
 
 def resolve(secrets: Sequence[SecretReference], ask: Ask) -> dict[str, dict[str, str]]:

@@ -10,8 +10,9 @@ from typing import Any
 from paijupyter.client import card, words
 
 JOB_COLUMNS = ("state", "name", "profile", "tasks", "time", "what")
-PROFILE_COLUMNS = ("profile", "kind", "what")
+PROFILE_COLUMNS = ("profile", "kind", "from", "what")
 _LONGEST = 60
+_BY = {"built-in": "built in", "administrator": "administrator", "user": "you"}
 
 
 def job_rows(views: Sequence[Mapping[str, Any]], now: datetime | None = None) -> list[tuple[str, ...]]:
@@ -45,8 +46,13 @@ def profile_rows(profiles: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]
     """Return one row per profile."""
     rows: list[tuple[str, ...]] = []
     for each in profiles:
-        reached = each.get("unreachable") or each.get("message") or ""
-        rows.append((str(each.get("name")), str(each.get("kind") or ""), str(reached)))
+        by = {source["by"] for source in (each.get("sources") or {}).values()}
+        said = " + ".join(words for key, words in _BY.items() if key in by)
+        settings = ", ".join(f"{key} {value}" for key, value in (each.get("settings") or {}).items())
+        what = each.get("reason") or settings
+        default = "default" if each.get("default") else ""
+        shown = ": ".join(part for part in (default, str(what)) if part)
+        rows.append((str(each.get("name")), str(each.get("kind") or ""), said, shown))
     return rows
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paijupyter.client import card, tables, words
 from paijupyter.client.sources import Origin, overridden, parameters_of, read_text, whole
-from paijupyter.client.submission import Ask, resolve
+from paijupyter.client.submission import Ask, again
 from paijupyter.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Reply:
         html: for notebooks, or "".
         view: the JobView it is about, where it is about one job.
         submitted: whether that job is new.
+        ok: whether all is well, where that was the question.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Reply:
     html: str = ""
     view: Mapping[str, Any] | None = None
     submitted: bool = False
+    ok: bool = True
 
 
 def find(client: JobsClient, options: Namespace, origin: Origin) -> Mapping[str, Any]:
@@ -67,7 +69,11 @@ def run(connect: Connect, options: Namespace, origin: Origin, ask: Ask) -> Reply
         PaiJupyterError: the job does not exist, or the engine refuses.
     """
     if options.verb == "doctor":
-        return _doctor(connect)
+        return _doctor(connect, origin)
+    if options.verb == "secret":
+        from paijupyter.client import settings_verbs
+
+        return settings_verbs.secret(connect(), options, origin, ask)
     if options.verb == "clone":
         return _clone(connect(), options, origin, ask)
     if options.verb == "retry":
@@ -103,27 +109,36 @@ def _stop(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
 
 
 def _retry(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> Reply:
-    from paijupyter.protocol.secrets import parse_secret
-
     before = find(client, options, origin)
-    secrets = resolve([parse_secret(text) for text in options.secret], ask)
+    secrets = again(before.get("secretReferences") or {}, options.secret, ask)
     view = client.retry(before["id"], secrets or None)
     return Reply(f"`{view['name']}` is submitted from `{before['name']}`.", view, view=view, submitted=True)
 
 
 def _clone(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> Reply:
-    from paijupyter.protocol.secrets import parse_secret
-
     before = find(client, options, origin)
-    secrets = resolve([parse_secret(text) for text in options.secret], ask)
-    changes: dict[str, Any] = {"secrets": secrets} if secrets else {}
+    changes: dict[str, Any] = {}
     if options.file is not None:
         changes["document"] = read_text(origin.folder / Path(options.file).expanduser())
     if parameters_of(options) or options.name:
         text = changes.get("document") or client.export(before["id"], "source")
         changes["document"], _, _ = overridden(text, options)
+    secrets = again(_still_named(before, changes.get("document")), options.secret, ask)
+    if secrets:
+        changes["secrets"] = secrets
     view = client.clone(before["id"], changes)
     return Reply(f"`{view['name']}` is submitted from `{before['name']}`.", view, view=view, submitted=True)
+
+
+def _still_named(before: Mapping[str, Any], text: str | None) -> dict[str, str]:
+    """Return the references of a job's secrets that its changed document still names."""
+    references = dict(before.get("secretReferences") or {})
+    if text is None or not references:
+        return references
+    from paijupyter.protocol import read
+
+    named = read(text).data.get("secrets") or {}
+    return {name: reference for name, reference in references.items() if name in named}
 
 
 def _delete(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
@@ -194,23 +209,23 @@ def _version(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     return Reply("\n".join(lines), {"version": __version__, "server": engine})
 
 
-def _profiles(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
-    found = client.profiles()
-    rows = tables.profile_rows(found)
-    columns = tables.PROFILE_COLUMNS
-    return Reply(tables.plain(columns, rows), found, tables.html(columns, rows))
+def _profile(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
+    from paijupyter.client import settings_verbs
+
+    return settings_verbs.profile(client, options, origin)
 
 
-def _doctor(connect: Connect) -> Reply:
+def _doctor(connect: Connect, origin: Origin) -> Reply:
     from paijupyter.client.doctor import examine
 
-    checks = examine(connect)
+    checks = examine(connect, origin.python)
     lines = []
     for check in checks:
-        lines.append(f"{'✓' if check.ok else '✕'} {check.name}: {check.message}")
-        if check.fix:
+        lines.append(f"{'✓' if check.ok else '✕' if check.needed else '⚠'} {check.name}: {check.message}")
+        if check.fix and not check.ok:
             lines.append(f"  → {check.fix}")
-    return Reply("\n".join(lines), [check.to_json() for check in checks])
+    ok = all(check.ok or not check.needed for check in checks)
+    return Reply("\n".join(lines), [check.to_json() for check in checks], ok=ok)
 
 
 _VERBS: Mapping[str, Callable[[Any, Namespace, Origin], Reply]] = {
@@ -221,5 +236,5 @@ _VERBS: Mapping[str, Callable[[Any, Namespace, Origin], Reply]] = {
     "export": _export,
     "pull": _pull,
     "version": _version,
-    "profile": _profiles,
+    "profile": _profile,
 }

@@ -90,7 +90,10 @@ def remove(name: str) -> None:
             f"Profile `{name}` comes from {_whose(by)}, so it cannot be removed.",
             "Nothing of it is in your profiles.yaml.",
         )
-    patch: Patch = [{"op": "remove", "path": _path("profiles", profile.name)}]
+    others = any(before.has_of(each, "user") for each in before.by_name if each != profile.name)
+    patch: Patch = [
+        {"op": "remove", "path": _path("profiles", profile.name) if others else _path("profiles")}
+    ]
     gone = not any(before.has_of(profile.name, each) for each in ("administrator", "built-in"))
     if gone and before.default == profile.name and before.default_by.by == "user":
         patch.append({"op": "remove", "path": "/default"})
@@ -158,7 +161,8 @@ def _edited(file: Path, text: str, patch: Patch) -> str:
             # Nothing but comments: there is no mapping to edit yet.
             text = text if not text or text.endswith("\n") else text + "\n"
             return text + edit_mapping("profiles:\n", patch)
-        return edit_mapping(text, patch)
+        changed = edit_mapping(text, patch)
+        return changed if changed.endswith("\n") else changed + "\n"
     except InvalidDocument as error:
         raise _unusable(file, str(error.problems[0])) from error
 
