@@ -54,8 +54,8 @@ class Data:
     Attributes:
         source: the source as the document names it.
         package: files that travelled with the job (kind ``file``), in the store of this host; else None.
-        key: what the engine has fetched, by its key in the cache of this host (``datasets/<key>/content``); ""
-            for what the task fetches itself, or what lies in a storage.
+        key: of what the engine has fetched, in the cache of this host (``datasets/<key>/content``); "" for
+            what the task fetches itself, or what lies in a storage.
     """
 
     source: DataSource
@@ -162,6 +162,30 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuUsage:
+    """What is used of one GPU: its name, how busy it is (0 to 1, None if it does not say), memory in MiB."""
+
+    name: str
+    busy: float | None = None
+    memory_mb: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a task uses.
+
+    Attributes:
+        cpu: cores, as the mean since it was last measured.
+        memory_mb: resident memory of all its processes, in MiB.
+        gpus: the GPUs that it has.
+    """
+
+    cpu: float
+    memory_mb: float
+    gpus: tuple[GpuUsage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a profile can do now. ``unreachable`` says why it cannot be asked, instead of raising."""
 
@@ -239,7 +263,7 @@ class Backend(Protocol):
 
 @runtime_checkable
 class HasStorages(Protocol):
-    """A backend whose profile has storages; ``paijob data`` works on those that lie in a folder of this host."""
+    """A backend whose profile has storages; ``paijob data`` works on those in a folder of this host."""
 
     def storages(self) -> Mapping[str, Storage]:
         """Return the storages by name.
@@ -247,6 +271,14 @@ class HasStorages(Protocol):
         Raises:
             PaiJupyterError: ``bad-storage`` if the profile's settings cannot be used.
         """
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """What a backend may do beside: measure its tasks."""
+
+    async def usage(self, job: Job) -> Mapping[str, Usage]:
+        """Return what each running task of the job uses now, by its key; those not known are left out."""
 
 
 def backend_kinds() -> dict[str, Any]:

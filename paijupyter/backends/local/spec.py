@@ -67,7 +67,9 @@ def specs(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile) 
         folders = {task.key: str(task_files(job, place, task.key, attempt).folder) for task in tasks}
         timeout = job.extras.get("barrierTimeout") or _BARRIER_SECONDS
         barrier = {"kind": "files", "tasks": folders, "timeout": timeout}
-    return {task.key: {**common, **_own(job, task, attempt, place, profile), "barrier": barrier} for task in tasks}
+    return {
+        task.key: {**common, **_own(job, task, attempt, place, profile), "barrier": barrier} for task in tasks
+    }
 
 
 def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile) -> dict[str, Any]:
