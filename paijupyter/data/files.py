@@ -208,3 +208,11 @@ def _deliver(source: DataSource, manifest: Manifest, files: _Files, store: Store
 
 def _changing(source: DataSource, place: Path) -> UsageProblem:
     return UsageProblem(f"Data `{source.name}`: `{place}` changed while it was read.", "Submit it again.")
+
+
+def total_of(folder: Path) -> int:
+    """Return the bytes of all files of a package, from its folder in the store; 0 if it cannot be read."""
+    try:
+        return Manifest.from_bytes((folder / "manifest.json").read_bytes()).size
+    except (OSError, PaiJupyterError):
+        return 0

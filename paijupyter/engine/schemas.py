@@ -139,6 +139,7 @@ SUBMIT_REQUEST: Schema = record(
     profile=maybe(PLAIN),
     package=maybe(SHA256),
     secrets=_SECRETS,
+    data={"type": "object", "additionalProperties": SHA256},
     context=_CONTEXT,
     requestId=maybe(REQUEST_ID),
     mode={"type": "string", "enum": ["normal", "again", "replace"]},

@@ -130,7 +130,7 @@ class Endings:
         async with live.turn:
             if live.life.final or job not in self._catalog.live:
                 return
-            if not live.life.submitted and live.life.reason == "secret":
+            if not live.life.submitted and live.life.reason in ("secret", "data"):
                 # No backend has heard of it.
                 await self._catalog.append(
                     job, own_change("stopped", "user", "Stopped by user before it started.")

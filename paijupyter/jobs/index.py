@@ -149,9 +149,13 @@ class Index:
         return {job: None if final else size for job, size, final in rows}
 
     def packages(self) -> set[str]:
-        """Return the hashes of all packages that jobs were made with."""
+        """Return the hashes of all packages that jobs were made with, those of their data included."""
         rows = self._db.execute("SELECT DISTINCT package FROM jobs WHERE package IS NOT NULL")
-        return {package for (package,) in rows}
+        found = {package for (package,) in rows}
+        for (view,) in self._db.execute("SELECT view FROM jobs WHERE view LIKE '%\"data\":[{%'"):
+            data = json.loads(view).get("data") or ()
+            found |= {each["package"] for each in data if each.get("package")}
+        return found
 
     def page(
         self,

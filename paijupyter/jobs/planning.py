@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.base import Backend, BackendPlan, Job, Package, Profile
+from paijupyter.backends.base import Backend, BackendPlan, Data, Job, Package, Profile
 from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError, Problem, has_errors, in_order
-from paijupyter.jobs import secrets
+from paijupyter.jobs import secrets, sources
 from paijupyter.jobs.identity import new_id
 from paijupyter.jobs.keyring import from_keyring
 from paijupyter.jobs.profiles import ProfileFiles
@@ -40,6 +40,7 @@ class Prepared:
         backend: who would run it.
         plan: what the backend would do.
         manifest: the package's, or None.
+        sources: its data.
         problems: all that was found, errors first.
     """
 
@@ -51,6 +52,7 @@ class Prepared:
     plan: BackendPlan | None = None
     manifest: Manifest | None = None
     package_missing: bool = False
+    sources: tuple[Data, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -84,6 +86,8 @@ class Prepared:
             "starts": self.plan.starts if self.plan else "",
             "parameters": json_safe(self.data.get("parameters") or {}),
             "secretNames": secret_names(self.data),
+            "data": [sources.summary(each) for each in self.sources],
+            "outputs": output_globs(self.data),
         }
 
 
@@ -113,6 +117,10 @@ class Planner:
         problems += found
         if prepared.manifest is not None:
             problems += _entry_problems(commands, prepared.manifest)
+        given = asyncio.to_thread(sources.find, prepared.data, request.data, self._packages)
+        found_data, found = await given
+        prepared = replace(prepared, sources=found_data)
+        problems += found
         prepared, found = await self._with_backend(prepared, request)
         problems += found
         # A backend is asked only about a document that makes sense; it need not defend itself against others.
@@ -139,6 +147,7 @@ class Planner:
             commands=commands,
             package=self.package(prepared.manifest.sha256 if prepared.manifest else None),
             python=request.context.python,
+            data=prepared.sources,
         )
 
     async def _with_package(self, prepared: Prepared, request: Request) -> tuple[Prepared, list[Problem]]:
@@ -192,6 +201,12 @@ def secret_names(data: Mapping[str, Any]) -> list[str]:
     """Return the names of a document's secrets."""
     declared = data.get("secrets")
     return [str(name) for name in declared] if isinstance(declared, Mapping) else []
+
+
+def output_globs(data: Mapping[str, Any]) -> list[str]:
+    """Return the patterns of a document's declared outputs."""
+    declared = extras_of(data).get("outputs")
+    return [str(each) for each in declared] if isinstance(declared, list) else []
 
 
 def extras_of(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from paijupyter.jobs.record import Record
 from paijupyter.jobs.request import Context, Request
 from paijupyter.jobs.secrets import secrets_needed
 
-_CHANGEABLE = ("document", "secrets", "profile", "package")
+_CHANGEABLE = ("document", "secrets", "profile", "package", "data")
 
 
 def request_again(record: Record, changes: Mapping[str, Any], request_id: str | None) -> Request:
@@ -33,6 +33,7 @@ def request_again(record: Record, changes: Mapping[str, Any], request_id: str | 
             "document": changes.get("document", record.source),
             "profile": changes.get("profile") or record.profile,
             "package": changes.get("package") or facts.get("packageSha256"),
+            "data": {**(facts.get("dataPackages") or {}), **(changes.get("data") or {})},
             "secrets": {**references, **given},
             "context": Context.of(facts).to_json(),
             "requestId": request_id,

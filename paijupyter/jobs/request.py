@@ -74,6 +74,7 @@ class Request:
         request_id: repeated by whoever did not get the answer; makes the submission idempotent.
         mode: ``normal``, ``again`` (though the cell's job is unfinished), ``replace`` (stop that one first).
         cloned_from: id of the job it repeats.
+        data: hashes of the packages of data that travelled, by name.
     """
 
     document: str
@@ -84,6 +85,7 @@ class Request:
     request_id: str | None = None
     mode: str = "normal"
     cloned_from: str | None = None
+    data: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Mapping[str, Any], cloned_from: str | None = None) -> Request:
@@ -107,6 +109,7 @@ class Request:
             request_id=_text(data, "requestId") or None,
             mode=mode,
             cloned_from=cloned_from,
+            data=_texts(_object(data, "data")),
         )
 
 
@@ -115,6 +118,12 @@ def _text(data: Mapping[str, Any], name: str, within: str = "") -> str | None:
     if value is not None and not isinstance(value, str):
         raise UsageProblem(f"Request's `{within}{name}` must be a text.")
     return value
+
+
+def _texts(data: Mapping[str, Any]) -> dict[str, str]:
+    if not all(isinstance(each, str) for each in data.values()):
+        raise UsageProblem("Request's `data` must be an object of names and hashes.")
+    return dict(data)
 
 
 def _object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Place
+from paijupyter.data.cache import DataCache
 from paijupyter.errors import NotFound, UsageProblem
 from paijupyter.jobs import logs
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.ending import Endings
 from paijupyter.jobs.events import EventBus
+from paijupyter.jobs.fetching import Fetching
 from paijupyter.jobs.host import this_host
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.merged import merged_log
@@ -26,6 +28,7 @@ from paijupyter.jobs.repeating import request_again
 from paijupyter.jobs.request import Request
 from paijupyter.jobs.secrets import Given, SecretStore
 from paijupyter.jobs.settings import Settings
+from paijupyter.jobs.storages import Storages
 from paijupyter.jobs.submission import Submissions, restore_secrets
 from paijupyter.jobs.tasks import task_page
 from paijupyter.jobs.watchers import Backends, Watchers
@@ -48,6 +51,7 @@ class JobService:
     Attributes:
         events: the stream of changes.
         packages: the trainer packages of this host.
+        storages: the storages of the profiles.
         settings: profiles and stored secrets.
     """
 
@@ -68,8 +72,16 @@ class JobService:
             self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
         )
         self._submissions = Submissions(
-            self._catalog, planner, self._backends, self._watchers, self._secrets, self._endings.stop
+            self._catalog,
+            planner,
+            self._backends,
+            self._watchers,
+            self._secrets,
+            Fetching(data, self._catalog),
+            self._endings.stop,
         )
+        self.storages = Storages(self._backends, self._profiles)
+        self._cache = DataCache(data)
 
     async def start(self) -> None:
         """Open the index, adopt this host's unfinished jobs, and watch their profiles."""
@@ -320,10 +332,11 @@ class JobService:
             return  # a job that cannot be read may need any of them
         try:
             freed = await asyncio.to_thread(self.packages.sweep, self._catalog.index.packages())
+            freed += await asyncio.to_thread(self._cache.sweep)
         except OSError:
             _log.exception("old packages could not be removed")
         else:
-            _log.info("packages of no job: %d bytes freed", freed)
+            _log.info("packages of no job and data not used for long: %d bytes freed", freed)
 
     def _job(self, ref: str) -> LiveJob:
         return self._catalog.job(self._catalog.find(ref))

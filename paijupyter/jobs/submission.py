@@ -16,13 +16,15 @@ from typing import Any
 from paijupyter.backends.base import Job
 from paijupyter.errors import Conflict, InvalidDocument, PaiJupyterError
 from paijupyter.jobs import record as records
+from paijupyter.jobs import sources
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.clock import now
+from paijupyter.jobs.fetching import DataFailed, Fetching
 from paijupyter.jobs.host import Host
 from paijupyter.jobs.keyring import from_keyring
 from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
-from paijupyter.jobs.planning import Planner, Prepared, role_facts, secret_names, with_package
+from paijupyter.jobs.planning import Planner, Prepared, output_globs, role_facts, secret_names, with_package
 from paijupyter.jobs.record import Record
 from paijupyter.jobs.request import Request
 from paijupyter.jobs.secrets import Given, SecretStore, masked
@@ -44,6 +46,7 @@ class Submissions:
         backends: who takes jobs.
         watchers: who listens for what becomes of them.
         secrets: where secret values wait.
+        fetching: fetches data that tasks cannot fetch.
         stop: stops an unfinished job by its id, for the mode ``replace``.
     """
 
@@ -54,6 +57,7 @@ class Submissions:
         backends: Backends,
         watchers: Watchers,
         secrets: SecretStore,
+        fetching: Fetching,
         stop: Callable[[str], Awaitable[object]],
     ) -> None:
         self._catalog = catalog
@@ -61,6 +65,7 @@ class Submissions:
         self._backends = backends
         self._watchers = watchers
         self._secrets = secrets
+        self._fetching = fetching
         self._stop = stop
         self._gate = asyncio.Lock()
         self._requests: dict[str, asyncio.Task[Result]] = {}
@@ -104,7 +109,12 @@ class Submissions:
                 values = await self._values_again(live)
                 if values is None:
                     return
+                job = await asyncio.to_thread(self.to_job, live)
+                live.job = await self._fetching.provide(live, job)
                 await self._hand_over(live, values)
+                return
+            except DataFailed as error:
+                await self._catalog.append(live.record.id, own_change("failed", "data", str(error)))
                 return
             except PaiJupyterError as error:
                 if error.status < 500:
@@ -172,6 +182,10 @@ class Submissions:
             if twin is not None:
                 return twin, False
             live = await self._create(request, prepared, values)
+        if await self._fetching.is_needed(prepared.job):
+            await self._fetching.announce(live)
+            self.resume_later(live)
+            return live.record.id, True
         try:
             await self._hand_over(live, values)
         except PaiJupyterError:
@@ -320,6 +334,7 @@ def read_job(record: Record, planner: Planner) -> Job:
         commands=record.commands,
         package=planner.package(sha256),
         python=facts.get("python"),
+        data=sources.again(data, facts, record.folder, planner.package),
     )
 
 
@@ -351,4 +366,7 @@ def _facts(request: Request, prepared: Prepared, job: Job, host: Host) -> dict[s
         "secretNames": names,
         "secretRefs": {name: ref for name, ref in request.secrets.references.items() if name in names},
         "clonedFrom": request.cloned_from,
+        "data": [sources.summary(each) for each in prepared.sources],
+        "dataPackages": sources.packages_of(prepared.sources),
+        "outputs": output_globs(prepared.data),
     }
