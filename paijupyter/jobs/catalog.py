@@ -40,12 +40,18 @@ class Catalog:
         host: this machine.
         bus: where changes are published.
         on_final: called with a job's id when it has become final, before anybody hears of it.
+
+    Attributes:
+        before_final: called, off the loop, with a job whose end is about to be written.
+        on_told: called with a job of which something was just published.
     """
 
     def __init__(self, data: Path, host: Host, bus: EventBus, on_final: Callable[[str], None]) -> None:
         self.folder = data / "jobs"
         self.host = host
         self.live: dict[str, LiveJob] = {}
+        self.before_final: Callable[[LiveJob], None] = lambda live: None
+        self.on_told: Callable[[LiveJob], None] = lambda live: None
         self.broken: dict[str, str] = {}
         self.stale: dict[str, str] = {}
         self._data = data
@@ -115,6 +121,8 @@ class Catalog:
             after = live.life.after(event)
             if after == live.life or job not in self.live:
                 return
+            if after.final and not live.life.final:
+                await asyncio.to_thread(self.before_final, live)
             await asyncio.to_thread(live.record.append, event, durable=_matters(live.life, after))
             await asyncio.to_thread(live.look, after)
             # From here on without a pause: nobody sees one half of it.
@@ -131,6 +139,17 @@ class Catalog:
             if leaves:
                 self._publish_queue(live.record.profile)
 
+    async def annotate(self, live: LiveJob, event: Event) -> None:
+        """Add an event to a final job that leaves its state as it is."""
+        async with live.lock:
+            try:
+                await asyncio.to_thread(live.record.append, event, durable=True)
+            except FileNotFoundError:
+                return  # it was deleted meanwhile
+            live.life = live.life.after(event)
+            self._save(live)
+            self._publish(live)
+
     async def remove(self, job: str) -> None:
         """Remove a job's folder and everything that is known of it."""
         live = self.live.pop(job, None)
@@ -140,6 +159,7 @@ class Catalog:
         self.index.remove([job])
         if live is not None:
             live.ended.set()
+        self._bus.forget_passing(job)
         self._bus.publish({"type": "deleted", "id": job})
 
     def find(self, ref: str, *, folder: str | None = None, kernel: str | None = None) -> Row:
@@ -202,7 +222,7 @@ class Catalog:
 
     def publish(self, live: LiveJob) -> None:
         """Tell readers of something that is no event, for example new metrics."""
-        self._publish(live)
+        self._bus.publish_passing(live.record.id, {"type": "job", "job": self._now(live)})
 
     def look_around(self) -> None:
         """Take in what other hosts have done on a shared home; at most every two seconds."""
@@ -270,6 +290,8 @@ class Catalog:
             self._unsaved.clear()
 
     def _publish(self, job: LiveJob) -> None:
+        self._bus.forget_passing(job.record.id)
+        self.on_told(job)
         self._bus.publish({"type": "job", "job": self._now(job)})
 
     def _publish_queue(self, profile: str) -> None:

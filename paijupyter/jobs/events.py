@@ -28,18 +28,31 @@ class EventBus:
     def __init__(self, kept: int = KEPT) -> None:
         self.seq = int(time.time() * 1000)
         self._first = self.seq
-        self._ring: deque[str] = deque(maxlen=kept)
+        self._ring: deque[tuple[int, str]] = deque()
+        self._kept = kept
+        self._passing: dict[str, tuple[int, str]] = {}
+        self._gone = self.seq
         self._news = asyncio.Event()
         self._closed = False
         self.readers = 0
 
     def publish(self, event: Mapping[str, Any]) -> int:
         """Add an event and return its number."""
-        self.seq += 1
-        text = json.dumps({"seq": self.seq, **event}, separators=(",", ":"))
-        self._ring.append(text)
+        self._ring.append((self.seq + 1, self._text(event)))
+        if len(self._ring) > self._kept:
+            self._gone = self._ring.popleft()[0]
         self._wake()
         return self.seq
+
+    def publish_passing(self, subject: str, event: Mapping[str, Any]) -> int:
+        """Add an event that the next of the same subject makes worthless; it takes no room in the ring."""
+        self._passing[subject] = (self.seq + 1, self._text(event))
+        self._wake()
+        return self.seq
+
+    def forget_passing(self, subject: str) -> None:
+        """Drop a passing event, since something has come that says more."""
+        self._passing.pop(subject, None)
 
     def since(self, seq: int) -> list[dict[str, Any]]:
         """Return all events after a number.
@@ -47,18 +60,16 @@ class EventBus:
         Raises:
             PaiJupyterError: ``events-gone`` (410) if some of them are no longer kept.
         """
-        oldest = self.seq - len(self._ring)
-        if seq < oldest or seq > self.seq or seq < self._first:
+        if seq < self._gone or seq > self.seq or seq < self._first:
             raise PaiJupyterError(
                 "events-gone",
                 f"Events after {seq} are no longer kept.",
                 "Read the job list again and follow from its `seq`.",
                 410,
             )
-        return [
-            cast("dict[str, Any]", json.loads(text))
-            for text in itertools.islice(self._ring, seq - oldest, len(self._ring))
-        ]
+        found = list(itertools.takewhile(lambda each: each[0] > seq, reversed(self._ring)))
+        found += [each for each in self._passing.values() if each[0] > seq]
+        return [cast("dict[str, Any]", json.loads(text)) for _, text in sorted(found)]
 
     async def follow(self, since: int) -> AsyncIterator[dict[str, Any]]:
         """Yield all events after a number, then each as it comes, until the bus is closed.
@@ -70,9 +81,9 @@ class EventBus:
         try:
             while True:
                 news = self._news
-                for event in self.since(since):
+                events, since = self.since(since), self.seq
+                for event in events:
                     yield event
-                    since = event["seq"]
                 if self._closed:
                     return
                 if since == self.seq:
@@ -84,6 +95,10 @@ class EventBus:
         """End all readers once they have read what there is."""
         self._closed = True
         self._wake()
+
+    def _text(self, event: Mapping[str, Any]) -> str:
+        self.seq += 1
+        return json.dumps({"seq": self.seq, **event}, separators=(",", ":"))
 
     def _wake(self) -> None:
         # A fresh Event for the next wait: whoever holds the old one wakes, nobody misses news.

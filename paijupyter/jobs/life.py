@@ -28,6 +28,7 @@ class Life:
         submitted: whether the backend has taken the job.
         stopped_by: who asked for its end, or "".
         failed_task: key of the task that decided a failure.
+        on_end: what became of the profile's exit hook, ``{state, message, at}``, or None.
         tasks: per attempt and task key what was last heard of it; tasks nobody spoke of are not in it.
     """
 
@@ -41,6 +42,7 @@ class Life:
     submitted: bool = False
     stopped_by: str = ""
     failed_task: str | None = None
+    on_end: Mapping[str, Any] | None = None
     tasks: Mapping[int, Mapping[str, Task]] = field(default_factory=dict)
 
     @property
@@ -59,6 +61,8 @@ class Life:
             return self._asked_to_stop(event)
         if kind == "change":
             return self._changed(event)
+        if kind == "on-end":
+            return replace(self, on_end={name: event.get(name) for name in ("state", "message", "at")})
         return self
 
     def task(self, key: str, attempt: int | None = None) -> Task:

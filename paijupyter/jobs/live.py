@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.base import Job
+from paijupyter.backends.base import Job, Usage
 from paijupyter.jobs.index import Row
 from paijupyter.jobs.life import Life, fold
 from paijupyter.jobs.metrics import Metrics
 from paijupyter.jobs.outputs import list_outputs
 from paijupyter.jobs.record import Record
+from paijupyter.jobs.usage import total_usage
 from paijupyter.jobs.view import job_view
 
 _SHOWN_OUTPUTS = 200  # in a view; all of them are at `files`
@@ -29,6 +30,7 @@ class LiveJob:
         lock: held while an event is written, so that events have one order.
         turn: held while the job is submitted, stopped or deleted, so that these do not overlap.
         ended: set once its state is final.
+        usage: what each of its tasks used when it was last measured, while it runs.
     """
 
     def __init__(self, record: Record, life: Life, job: Job | None = None) -> None:
@@ -41,7 +43,8 @@ class LiveJob:
         self._news = asyncio.Event()
         self._outputs: list[dict[str, Any]] = []
         self._ports: tuple[int, Mapping[str, Any]] = (-1, {})
-        self._metrics = Metrics(self._metrics_file(0))
+        self.usage: Mapping[str, Usage] = {}
+        self._metrics = self._metrics_of(self.life.attempt)
 
     @classmethod
     def read(cls, record: Record) -> LiveJob:
@@ -58,25 +61,38 @@ class LiveJob:
         """
         life = life or self.life
         attempt = life.attempt
-        if self._metrics.path != self._metrics_file(attempt):
-            self._metrics = Metrics(self._metrics_file(attempt))
+        if self._metrics.folder != self._chief_folder(attempt):
+            self._metrics = self._metrics_of(attempt)
         if self._ports[0] != attempt and life.state == "running":
             self._ports = (attempt, _ports(self._chief_folder(attempt) / "spec.json"))
         if not life.final:
             return self._metrics.read()
         self._metrics.read_all()
         self._outputs = list_outputs(self.record.folder, _SHOWN_OUTPUTS)
+        self.usage = {}
         return True
+
+    def keep(self) -> None:
+        """Keep what was read of metrics, so that the next engine need not read it again."""
+        self._metrics.save()
 
     def view(self) -> dict[str, Any]:
         """Return the JobView, without what only holds at this moment."""
+        runs = self.life.state == "running"
         return job_view(
             self.record,
             self.life,
             outputs=self._outputs,
             metrics=self._metrics.to_json(),
-            ports=self._ports[1] if self.life.state == "running" else None,
+            progress=self._metrics.progress() if runs else None,
+            usage=total_usage(self.usage) if runs else None,
+            ports=self.ports,
         )
+
+    @property
+    def ports(self) -> Mapping[str, Any]:
+        """Ports per task and label, while it runs."""
+        return self._ports[1] if self.life.state == "running" else {}
 
     def row(self) -> Row:
         """Return the job's row of the index."""
@@ -117,8 +133,8 @@ class LiveJob:
         chief = next((role for role in roles if not role.get("service")), roles[0])
         return self.record.task_folder(f"{chief['name']}-0", attempt)
 
-    def _metrics_file(self, attempt: int) -> Path:
-        return self._chief_folder(attempt) / "metrics.jsonl"
+    def _metrics_of(self, attempt: int) -> Metrics:
+        return Metrics(self._chief_folder(attempt), self.record.folder / "metrics.json")
 
 
 def cell_key(notebook: str | None, cell: Mapping[str, Any] | None) -> str | None:

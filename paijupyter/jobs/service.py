@@ -20,6 +20,7 @@ from paijupyter.jobs.events import EventBus
 from paijupyter.jobs.fetching import Fetching
 from paijupyter.jobs.host import this_host
 from paijupyter.jobs.live import LiveJob
+from paijupyter.jobs.looking import Looker
 from paijupyter.jobs.merged import merged_log
 from paijupyter.jobs.outputs import list_outputs, output_file
 from paijupyter.jobs.planning import Planner
@@ -68,6 +69,10 @@ class JobService:
         self._planner = planner
         self._sweeping: asyncio.Task[None] | None = None
         self._watchers = Watchers(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
+        self._looker = Looker(
+            self._catalog, self.events, self._backends, lambda live: self._submissions.to_job(live)
+        )
+        self._catalog.on_told = self._looker.note
         self._endings = Endings(
             self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
         )
@@ -86,6 +91,7 @@ class JobService:
     async def start(self) -> None:
         """Open the index, adopt this host's unfinished jobs, and watch their profiles."""
         await self._catalog.open()
+        self._looker.start()
         unfinished = self._catalog.unfinished()
         await asyncio.to_thread(self._secrets.keep_only, [live.record.id for live in unfinished])
         await asyncio.gather(*(restore_secrets(live, self._secrets) for live in unfinished))
@@ -103,6 +109,7 @@ class JobService:
         if self._sweeping is not None:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
+        await self._looker.close()
         await self._submissions.close()
         await self._endings.close()
         await self._watchers.close()
@@ -224,6 +231,7 @@ class JobService:
         row = self._catalog.find(ref, folder=folder, kernel=kernel)
         live = self._catalog.live.get(row.id)
         if live is not None:
+            self._looker.note_reader()
             live.look()
         return self._catalog.view(row)
 
@@ -231,6 +239,7 @@ class JobService:
         self, ref: str, *, attempt: int | None = None, offset: int = 0, limit: int = 100
     ) -> dict[str, Any]:
         """Return a page of a job's tasks, ``{tasks, total}``, in the order of roles and indexes."""
+        self._looker.note_reader()
         job = self._job(ref)
         return task_page(job, self._attempt(job, attempt), offset, limit)
 

@@ -10,6 +10,7 @@ from typing import Any
 from paijupyter.errors import UsageProblem
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.logs import log_size
+from paijupyter.jobs.usage import usage_json
 
 LIMIT = 10_000
 
@@ -39,6 +40,7 @@ def _some(job: LiveJob, start: int, end: int) -> Iterator[tuple[str, int]]:
 def _task(job: LiveJob, role: str, index: int, attempt: int) -> dict[str, Any]:
     key = f"{role}-{index}"
     told = job.life.task(key, attempt)
+    runs = told["state"] == "running" and attempt == job.life.attempt
     return {
         "key": key,
         "role": role,
@@ -52,4 +54,5 @@ def _task(job: LiveJob, role: str, index: int, attempt: int) -> dict[str, Any]:
         "startedAt": told.get("startedAt"),
         "endedAt": told.get("endedAt"),
         "logSize": log_size(job, key, attempt),
+        "usage": usage_json(job.usage.get(key)) if runs else None,
     }

@@ -17,6 +17,8 @@ def job_view(
     *,
     outputs: Sequence[Mapping[str, Any]] = (),
     metrics: Mapping[str, Any] | None = None,
+    progress: Mapping[str, Any] | None = None,
+    usage: Mapping[str, Any] | None = None,
     ports: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Build the view of a job from its record and life.
@@ -62,6 +64,9 @@ def job_view(
         "outputFolder": str(record.folder / "output"),
         "outputs": list(outputs),
         "metrics": dict(metrics or {}),
+        "progress": dict(progress) if progress else None,
+        "usage": dict(usage) if usage else None,
+        "onEnd": dict(life.on_end) if life.on_end else None,
         "position": None,
         "ports": dict(ports or {}),
     }

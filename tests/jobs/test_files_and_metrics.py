@@ -82,7 +82,7 @@ def write(path, rows):
 
 def test_last_values_and_series(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    metrics = Metrics(path)
+    metrics = Metrics(path.parent)
     assert metrics.read() is False and metrics.to_json() == {}
     write(path, [{"epoch": 1, "loss": 0.5, "note": "text", "ok": True}, {"epoch": 2, "loss": 0.25}])
     assert metrics.read() is True
@@ -94,9 +94,9 @@ def test_last_values_and_series(tmp_path):
 
 
 def test_a_diverged_loss_is_told_in_strict_json(tmp_path):
-    path = tmp_path / "m"
+    path = tmp_path / "metrics.jsonl"
     path.write_text('{"loss": NaN, "a": Infinity, "b": -Infinity}\n{"big": 1' + "0" * 400 + "}\n")
-    metrics = Metrics(path)
+    metrics = Metrics(path.parent)
     metrics.read_all()
     found = json.loads(json.dumps(metrics.to_json(), allow_nan=False))
     assert found["last"] == {"loss": "NaN", "a": "Infinity", "b": "-Infinity", "big": "Infinity"}
@@ -105,9 +105,9 @@ def test_a_diverged_loss_is_told_in_strict_json(tmp_path):
 
 
 def test_torn_and_foreign_lines_are_passed_over(tmp_path):
-    path = tmp_path / "m"
+    path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'not json\n[1]\n"x"\n\xff\xfe\n{"a": 1}\n{"a": 2')
-    metrics = Metrics(path)
+    metrics = Metrics(path.parent)
     metrics.read_all()
     assert metrics.to_json()["last"] == {"a": 1}
     with path.open("ab") as file:
@@ -117,9 +117,9 @@ def test_torn_and_foreign_lines_are_passed_over(tmp_path):
 
 
 def test_a_file_started_anew_is_read_anew(tmp_path):
-    path = tmp_path / "m"
+    path = tmp_path / "metrics.jsonl"
     write(path, [{"a": 1}, {"a": 2}])
-    metrics = Metrics(path)
+    metrics = Metrics(path.parent)
     metrics.read_all()
     path.write_text('{"b": 1}\n')
     metrics.read_all()
@@ -128,9 +128,9 @@ def test_a_file_started_anew_is_read_anew(tmp_path):
 
 @given(st.integers(1, 3000))
 def test_a_series_is_thinned_evenly_and_stays_short(tmp_path_factory, count):
-    path = tmp_path_factory.mktemp("m") / "m"
+    path = tmp_path_factory.mktemp("m") / "metrics.jsonl"
     write(path, ({"x": number} for number in range(count)))
-    metrics = Metrics(path)
+    metrics = Metrics(path.parent)
     while metrics.read(997):
         pass
     values = metrics.to_json()["series"]["x"]

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from paijupyter._version import __version__
-from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
-from paijupyter.backends.local import host, journal, logs
+from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile, Usage
+from paijupyter.backends.local import gpus, journal, logs
 from paijupyter.backends.local.changes import Changes, Subscription
+from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.files import journal_file, secrets_file, task_files
 from paijupyter.backends.local.journal import Journal
 from paijupyter.backends.local.plan import plan
@@ -37,7 +38,10 @@ class LocalBackend:
     SETTINGS: ClassVar[Mapping[str, str]] = {
         "cpu": "cores that jobs may use together; default: four times those there are",
         "memoryMB": "memory that jobs may use together; default: the physical memory",
-        "gpu": "GPUs that jobs may use; default: those there are",
+        "gpu": "GPUs that jobs may use; default: those there are. More than there are: pretend ones",
+        "memoryLimit": "how a task is held to its memory: auto (default: by a control group, else sampling), "
+        "sampling or none",
+        "diskFloorMB": "free room on the disk below which no job starts; default: 1024",
         "storages": "folders that tasks get by name: {team: {path, readOnly, mount, default}}",
         "install": "whether requirements are installed: never, if-missing (default) or always",
         "logLimitBytes": "size at which a task's log is cut off",
@@ -49,14 +53,17 @@ class LocalBackend:
         self._place = place
         self._changes = Changes()
         self._queue = Queue(capacity_of(profile))
-        gpus = host.gpus() if self._queue.capacity.gpu else ()
-        self._hall = Hall(profile, place, self._queue, self._changes, self._boot_file, gpus)
+        disk = Disk(place.data, profile)
+        self._hall = Hall(profile, place, self._queue, self._changes, self._boot_file, (), disk)
+        self._real_gpus = gpus.known()
+        self._share_gpus()
         self._boot: Path | None = None
         self._runs: dict[str, JobRun] = {}
         self._beginnings: dict[str, asyncio.Task[None]] = {}
 
     async def capabilities(self) -> Capabilities:
         """Return what this machine has and what of it is free."""
+        await self._look_for_gpus()
         features = {"queue", "stop-saves-logs"} | ({"gpu"} if self._queue.capacity.gpu else set())
         return Capabilities(
             kind=self._profile.kind,
@@ -73,7 +80,8 @@ class LocalBackend:
 
     async def plan(self, job: Job) -> BackendPlan:
         """Return what ``submit`` would do."""
-        return plan(job, self._profile, self._queue)
+        await self._look_for_gpus()
+        return plan(job, self._hall, len(self._real_gpus or ()))
 
     async def submit(self, job: Job, secrets: Mapping[str, str]) -> None:
         """Queue or start the job.
@@ -93,6 +101,7 @@ class LocalBackend:
 
     async def watch(self, known: Sequence[Job]) -> AsyncIterator[Change]:
         """Stream the changes of all jobs, the current state of every known one first."""
+        await self._look_for_gpus()
         subscription = self._changes.subscribe()
         try:
             heard = subscription.jobs()
@@ -115,6 +124,11 @@ class LocalBackend:
 
         async for piece in logs.follow(files, offset, has_ended):
             yield piece
+
+    async def usage(self, job: Job) -> Mapping[str, Usage]:
+        """Return what each running task of the job uses now."""
+        run = self._runs.get(job.id)
+        return await run.usage() if run else {}
 
     async def stop(self, job: Job) -> None:
         """End all processes of the job; return when they are gone."""
@@ -144,6 +158,7 @@ class LocalBackend:
 
     async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
         try:
+            await self._look_for_gpus()
             found = await asyncio.to_thread(journal.load, job)
             if found is not None:
                 await self._take_over(job, found)
@@ -179,6 +194,7 @@ class LocalBackend:
                 await self._take_over(job, state)
 
     async def _adopt(self, job: Job) -> JobRun | None:
+        await self._look_for_gpus()
         state = await asyncio.to_thread(journal.load, job)
         return await self._take_over(job, state) if state else None
 
@@ -197,6 +213,19 @@ class LocalBackend:
             await run.abandon()
             return None
         return run
+
+    async def _look_for_gpus(self) -> None:
+        """Learn what GPUs there are, once; where there may be one, the driver is asked."""
+        if self._real_gpus is None:
+            found = await asyncio.to_thread(gpus.ask)
+            if self._real_gpus is None:
+                self._real_gpus = found
+                self._share_gpus()
+
+    def _share_gpus(self) -> None:
+        real = self._real_gpus or ()
+        self._queue.capacity = capacity_of(self._profile, len(real))
+        self._hall.gpus = gpus.handed_out(int(self._queue.capacity.gpu), real)
 
     def _make_run(self, job: Job, state: Journal) -> JobRun:
         run = self._runs[job.id] = JobRun(job, self._hall, state, on_done=self._forget)

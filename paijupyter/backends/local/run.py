@@ -10,19 +10,20 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from paijupyter.backends.base import Change, Job, State, TaskStatus
-from paijupyter.backends.local import ends, host, journal
+from paijupyter.backends.base import Change, Job, State, TaskStatus, Usage
+from paijupyter.backends.local import ends, host, journal, retries
 from paijupyter.backends.local.attempt import Attempt
 from paijupyter.backends.local.course import Course, stopped
 from paijupyter.backends.local.files import read_json, secrets_file, write_json
 from paijupyter.backends.local.journal import Journal, Outcome
+from paijupyter.backends.local.retries import Again
 from paijupyter.backends.local.share import Hall, Share
+from paijupyter.backends.local.usage import Meter
 from paijupyter.errors import PaiJupyterError
 
 _log = logging.getLogger(__name__)
-# What another try may not meet again. As in the original, memory that ran out is not among them.
-_WORTH_A_RETRY = frozenset({"user", "requirements", "data", "barrier-timeout"})
 _START_AGAIN_AFTER = (1.0, 4.0, 16.0)  # seconds; the machine may be out of memory for a moment only
+_LOOK_AT_DISK = 2.0  # seconds between two looks while it is full
 
 
 class JobRun:
@@ -40,6 +41,7 @@ class JobRun:
         self.current = Change(job.id, state.attempt, "waiting", time.time(), "submitting")
         self._hall = hall
         self._on_done = on_done
+        self._meter = Meter()
         self._wake = asyncio.Event()
         self._stop_requested = asyncio.Event()
         self._share = Share(job, hall, self._wake.set, self._on_queue_news)
@@ -55,7 +57,7 @@ class JobRun:
         """
         if not self._missing_secrets():
             self._share.ask()
-        if self._share.has_room:
+        if self._share.has_room and not self._hall.disk.shortage:
             try:
                 await self._launch()
             except PaiJupyterError:
@@ -101,6 +103,12 @@ class JobRun:
             self._wake.set()
         await self.done.wait()
 
+    async def usage(self) -> dict[str, Usage]:
+        """Measure the tasks that run."""
+        live = self._attempt.live if self._attempt else []
+        boots = {each.task.key: (each.process.pid, each.process.started) for each in live if each.process}
+        return await asyncio.to_thread(self._meter.measure, boots, self.journal.devices)
+
     async def close(self) -> None:
         """Let go; the processes run on."""
         if self._life:
@@ -136,12 +144,20 @@ class JobRun:
             else:
                 if not self._share.is_asked:
                     self._share.ask()
-                if self._share.has_room:
+                if self._share.has_room and not await self._disk_is_full():
                     return
                 if self._share.too_big:
                     self._say_once("unschedulable", f"This machine lacks {self._share.too_big}.")
-            await self._wake.wait()
+            with contextlib.suppress(asyncio.TimeoutError):
+                # Nobody tells when others have freed room on the disk.
+                await asyncio.wait_for(self._wake.wait(), _LOOK_AT_DISK if self._share.has_room else None)
             self._wake.clear()
+
+    async def _disk_is_full(self) -> bool:
+        shortage = await asyncio.to_thread(lambda: self._hall.disk.shortage)
+        if shortage:
+            self._say_once("disk", shortage)
+        return bool(shortage)
 
     # Life
 
@@ -171,9 +187,10 @@ class JobRun:
                 if self._course is None:
                     return stopped()
             outcome = await self._course.run()
-            if not self._may_retry(outcome):
+            again = retries.again(outcome, self.journal, int(self.job.document.get("jobRetryCount") or 0))
+            if again is None:
                 return outcome
-            await self._prepare_retry(outcome)
+            await self._prepare_retry(again)
 
     async def _launch_patiently(self) -> None:
         """Launch; what the machine refuses is tried again a few times, unless the job is stopped."""
@@ -217,27 +234,16 @@ class JobRun:
         self._course = Course(attempt, self.journal, self._save, self._say, self._wake)
         return self._course
 
-    def _retries(self) -> int:
-        return int(self.job.document.get("jobRetryCount") or 0)
-
-    def _may_retry(self, outcome: Outcome) -> bool:
-        return (
-            outcome.state == "failed"
-            and outcome.reason in _WORTH_A_RETRY
-            and not self.journal.stop
-            and self.journal.attempt < self._retries()
-        )
-
-    async def _prepare_retry(self, outcome: Outcome) -> None:
+    async def _prepare_retry(self, again: Again) -> None:
         self._attempt = self._course = None
         self.journal.attempt += 1
         self.journal.phase, self.journal.outcome = "queued", None
         await self._save()
-        cause = outcome.message.rstrip(".")
         self.current = replace(self.current, tasks=())
-        self._say(
-            "waiting", "retry-delay", f"{cause}; trying again, {self.journal.attempt} of {self._retries()}."
-        )
+        self._say("waiting", "retry-delay", again.words)
+        if again.delay:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stop_requested.wait(), again.delay)
 
     async def _finish(self, outcome: Outcome) -> None:
         change = self._change(outcome.state, outcome.reason, outcome.message, ())
