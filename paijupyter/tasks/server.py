@@ -33,6 +33,9 @@ def serve_tasks(
 ) -> "Dict[str, int]":
     """Hand the items out, one by one, until all are done and the workers know it.
 
+    The role that serves is a service (``service=true``): a job of several roles has succeeded as soon as
+    one of them has, and what the workers do after their last block shall not be cut off.
+
     Args:
         items: the blocks: anything that JSON can hold.
         label: of the port to serve on (``--role queue:1,port=tasks``), and part of the file's name.
