@@ -198,7 +198,7 @@ def _refuse_credentials(file: Path, name: str, words: list[str]) -> None:
                 parse_secret(word)
             except UsageProblem as error:
                 raise _wrong(file, f"is wrong: {error.message}", error.hint) from None
-        elif any(plain_credentials({key: value} if name in ("env", "param") else word)):
+        elif list(plain_credentials({key: value} if name in ("env", "param") else word)):
             shown = f"{name}: {key}" if name in ("env", "param") else name
             raise _wrong(file, f"has a credential in `{shown}`", _MAY)
 

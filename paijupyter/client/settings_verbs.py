@@ -142,6 +142,8 @@ def secret(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> 
     Raises:
         PaiJupyterError: there is no keyring, no such secret, or nobody can be asked.
     """
+    from paijupyter.protocol.secrets import check_stored_name
+
     action = options.action or "list"
     if options.secret and action != "give":
         raise UsageProblem("Option `--secret` goes with `secret give`.")
@@ -152,6 +154,7 @@ def secret(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> 
         return Reply("\n".join(names) or "No secrets are stored.", names)
     if not options.name:
         raise UsageProblem("Argument `name` is missing.", f"Write: secret {action} NAME.")
+    check_stored_name(options.name)
     if action == "rm":
         client.settings.remove_secret(options.name)
         return Reply(f"Secret `{options.name}` is removed from the keyring.", None)
@@ -159,11 +162,6 @@ def secret(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> 
 
 
 def _set(settings: SettingsClient, name: str, ask: Ask) -> Reply:
-    if "=" in name:
-        raise UsageProblem(
-            "Secret's value is never an argument.",
-            "Write `secret set NAME`; you are asked for the value. The history has this one now: change it.",
-        )
     settings.secrets()  # asks for nothing where no keyring can take it
     try:
         value = ask(f"Value of {name}: ")

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from paijupyter.errors import MissingExtra, NotFound, PaiJupyterError
+from paijupyter.errors import MissingExtra, NotFound, PaiJupyterError, UsageProblem
+from paijupyter.protocol.secrets import check_stored_name
 
 SERVICE = "paijupyter"
 INDEX = " names"  # no secret can have this name
 LARGEST = 64 * 1024  # bytes; keyrings take passwords and keys, not data sets
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99}")
 _OTHERWISE = "Give {name} with each submission instead: {name}=env:VARIABLE or {name}=ask."
 _lock = threading.Lock()
 T = TypeVar("T")
@@ -53,7 +52,7 @@ async def put(name: str, value: str) -> None:
         PaiJupyterError: ``invalid-secret`` if the name or value cannot be stored; neither is repeated.
         PaiJupyterError: ``keyring-unusable``.
     """
-    checked_name(name)
+    _checked(name)
     if not value:
         raise _refused(f"Secret `{name}` is empty, so nothing was stored.")
     if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > LARGEST:
@@ -75,7 +74,7 @@ async def remove(name: str) -> None:
         NotFound: if there is none of that name.
         PaiJupyterError: ``keyring-unusable``.
     """
-    checked_name(name)
+    _checked(name)
 
     def forget(ring: Any) -> bool:
         known = _names(ring)
@@ -120,18 +119,11 @@ async def backend() -> str:
     return await asyncio.to_thread(_used, "", look)
 
 
-def checked_name(name: str) -> str:
-    """Return a name that can be stored.
-
-    Raises:
-        PaiJupyterError: ``invalid-secret`` if it cannot; it is not repeated, since it may be the value.
-    """
-    if not _NAME.fullmatch(name):
-        raise _refused(
-            "Secret names must be letters, digits and any of `_ . @ -`, at most 100.",
-            "Write `paijob secret set NAME`; the value is asked for, and never an argument.",
-        )
-    return name
+def _checked(name: str) -> None:
+    try:
+        check_stored_name(name)
+    except UsageProblem as error:
+        raise _refused(error.message, error.hint) from None
 
 
 def _used(name: str, use: Callable[[Any], T]) -> T:

@@ -157,19 +157,21 @@ def _write(patch: Patch, check: Callable[[Profiles], None] | None = None) -> Non
 
 def _edited(file: Path, text: str, patch: Patch) -> str:
     try:
-        if not _has_content(text):
-            # Nothing but comments: there is no mapping to edit yet.
-            text = text if not text or text.endswith("\n") else text + "\n"
-            return text + edit_mapping("profiles:\n", patch)
+        comments = _only_comments(text)
+        if comments is not None:
+            return comments + edit_mapping("profiles:\n", patch)
         changed = edit_mapping(text, patch)
         return changed if changed.endswith("\n") else changed + "\n"
     except InvalidDocument as error:
         raise _unusable(file, str(error.problems[0])) from error
 
 
-def _has_content(text: str) -> bool:
-    lines = (line.strip().lstrip("\ufeff") for line in text.splitlines())
-    return any(line and not line.startswith("#") and line != "---" for line in lines)
+def _only_comments(text: str) -> str | None:
+    """Return what to keep of a text that says nothing yet, so has no mapping to edit; else None."""
+    lines = [line for line in text.splitlines() if line.strip() not in ("{}", "---")]
+    if any(line.strip() and not line.lstrip().startswith("#") for line in lines):
+        return None
+    return "".join(f"{line}\n" for line in lines)
 
 
 def refused(message: str, hint: str = "") -> PaiJupyterError:

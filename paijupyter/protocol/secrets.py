@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from paijupyter.errors import UsageProblem
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STORED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,99}")
 _HINT = "Write NAME=keyring:entry, NAME=env:VARIABLE or NAME=ask; the value itself is never an option."
 _WITH_TARGET = ("keyring", "env", "k8s")
 
@@ -33,6 +34,20 @@ class SecretReference:
 
     def __str__(self) -> str:
         return f"{self.name}={self.text}"
+
+
+def check_stored_name(name: str) -> str:
+    """Return a name under which the keyring can keep a secret.
+
+    Raises:
+        UsageProblem: if it cannot; it is not repeated, since it may be the value.
+    """
+    if not _STORED.fullmatch(name):
+        raise UsageProblem(
+            "Secret names must be letters, digits and any of `_ . @ -`, at most 100.",
+            "Write `paijob secret set NAME`; the value is asked for, and never an argument.",
+        )
+    return name
 
 
 def parse_secret(text: str) -> SecretReference:
