@@ -200,7 +200,7 @@ def _reply(parsed: Namespace) -> int:
 
     sets = parsed.verb == "secret" and parsed.action == "set"
     ask = terminal.piped if sets and not sys.stdin.isatty() else getpass.getpass
-    reply = verbs.run(_client, parsed, _origin(), ask)
+    reply = verbs.run(_client, parsed, _origin(), ask, terminal.package_progress("sending"))
     if reply.submitted and reply.view is not None:
         return _submitted(_client(), reply.view, parsed)
     if getattr(parsed, "json", False):

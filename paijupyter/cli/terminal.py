@@ -80,8 +80,8 @@ def table(views: Sequence[Mapping[str, Any]], plain: str) -> None:
     Console().print(drawn)
 
 
-def package_progress() -> Callable[[int, int], None] | None:
-    """Return what says how far a large package is, on one line of a terminal; None elsewhere."""
+def package_progress(doing: str = "packaging") -> Callable[[int, int], None] | None:
+    """Return what says how far a large package or upload is, on one line of a terminal; None elsewhere."""
     if not sys.stderr.isatty():
         return None
     last = -1
@@ -93,7 +93,7 @@ def package_progress() -> Callable[[int, int], None] | None:
             return
         last = percent
         end = "\n" if done >= total else ""
-        sys.stderr.write(f"\rpackaging {size(done)} of {size(total)} ({percent} %)\x1b[K{end}")
+        sys.stderr.write(f"\r{doing} {size(done)} of {size(total)} ({percent} %)\x1b[K{end}")
         sys.stderr.flush()
 
     return progress

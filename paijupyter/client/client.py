@@ -17,6 +17,7 @@ from paijupyter.errors import PaiJupyterError
 
 if TYPE_CHECKING:
     from paijupyter.client.settings import SettingsClient
+    from paijupyter.client.storages import StoragesClient
     from paijupyter.client.store import RemoteStore
     from paijupyter.client.streams import LogChunk
 
@@ -168,6 +169,12 @@ class JobsClient:
         from paijupyter.client.settings import SettingsClient
 
         return SettingsClient(self)
+
+    def storages(self, profile: str | None = None) -> StoragesClient:
+        """Return the storages of a profile, by default of the default one."""
+        from paijupyter.client.storages import StoragesClient
+
+        return StoragesClient(self, profile)
 
     @property
     def store(self) -> RemoteStore:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
+from paijupyter.client.data_options import DATA_VERB
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
 from paijupyter.client.settings_options import PROFILE_VERB, SECRET_VERB
 from paijupyter.client.submit_options import AFTER, FILE, PARAM, SECRET, SUBMIT_OPTIONS
@@ -139,6 +140,7 @@ VERBS: tuple[Verb, ...] = (
         "Check engine, folders, disk, keyring, profiles, clock, interpreter, Jupyter; say what mends each.",
         (JSON,),
     ),
+    DATA_VERB,
     PROFILE_VERB,
     SECRET_VERB,
 )

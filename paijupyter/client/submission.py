@@ -108,10 +108,13 @@ def prepare(
     secrets = tuple(parse_secret(text) for text in options.secret)
     source = source_of(options, origin, body)
     package, left_out, problems = _package(source, progress)
+    data, found = _data(source, _data_folder(options, origin), progress)
+    problems += found
     request = {
         "document": source.document,
         "profile": options.profile,
         "package": package,
+        "data": data,
         "context": _context(origin, source, kernel_free=options.kernel_free),
         "requestId": str(uuid.uuid4()),
         "mode": "again" if options.again else "replace" if options.replace else "normal",
@@ -136,6 +139,34 @@ def _package(source: Source, progress: Progress | None) -> tuple[str | None, tup
     store = LocalStore(paths.data_dir())
     found = snapshot(source.root, store, progress=progress, extra_files=source.extra_files)
     return found.sha256 or None, _left_out(found.excluded), list(found.problems)
+
+
+def _data_folder(options: Namespace, origin: Origin) -> Path:
+    """Return what paths of data are relative to: the document's folder, else the notebook's or ours."""
+    if options.file is None:
+        return origin.folder
+    return (origin.folder / Path(options.file).expanduser()).parent
+
+
+def _data(source: Source, folder: Path, progress: Progress | None) -> tuple[dict[str, str], list[Problem]]:
+    """Put data that are files here into the store of this host; return their hashes by name."""
+    if "data" not in source.document:
+        return {}, []
+    from paijupyter.data.files import take
+    from paijupyter.package import LocalStore
+    from paijupyter.protocol import read
+    from paijupyter.protocol.data import sources_of
+
+    taken, problems = dict[str, str](), list[Problem]()
+    for index, each in enumerate(sources_of(read(source.document).data)):
+        if each.kind != "file":
+            continue
+        try:
+            taken[each.name] = take(each, folder, LocalStore(paths.data_dir()), progress).sha256
+        except UsageProblem as error:
+            path = f"/extras/paijupyter/data/{index}"
+            problems.append(Problem("error", "data-file", error.message, path, hint=error.hint))
+    return taken, problems
 
 
 def _left_out(excluded: Sequence[Excluded]) -> tuple[str, ...]:
@@ -173,12 +204,19 @@ def plan(client: Submitter, submission: Submission) -> dict[str, Any]:
     """Return the Plan of a submission with the problems found here; no value of a secret is sent."""
     references = {each.name: {"reference": each.text} for each in submission.secrets}
     found = dict(client.plan({**submission.request, "secrets": references}))
-    known = {(each.get("code"), each.get("message")) for each in found.get("problems") or ()}
+    found["problems"] = _without_unsent(found.get("problems") or (), submission.problems)
+    known = {(each.get("code"), each.get("message")) for each in found["problems"]}
     ours = [each for each in submission.problems if (each.code, each.message) not in known]
     both = in_order([*ours, *(Problem.from_json(each) for each in found.get("problems") or ())])
     found["problems"] = [each.to_json() for each in both]
     found["ok"] = bool(found.get("ok", True)) and not any(each.severity == "error" for each in both)
     return found
+
+
+def _without_unsent(found: Sequence[Mapping[str, Any]], ours: Sequence[Problem]) -> list[Mapping[str, Any]]:
+    """Leave out that a file was not sent where we know why; that says more."""
+    known = {each.path for each in ours if each.code == "data-file"}
+    return [each for each in found if each.get("code") != "data-not-sent" or each.get("path") not in known]
 
 
 def submit(client: Submitter, submission: Submission, ask: Ask = getpass.getpass) -> Submitted:

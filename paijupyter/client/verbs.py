@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 Connect = Callable[[], "JobsClient"]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ def find(client: JobsClient, options: Namespace, origin: Origin) -> Mapping[str,
     return client.get(ref, folder=str(origin.folder))
 
 
-def run(connect: Connect, options: Namespace, origin: Origin, ask: Ask) -> Reply:
+def run(
+    connect: Connect, options: Namespace, origin: Origin, ask: Ask, progress: Progress | None = None
+) -> Reply:
     """Carry out a verb that answers once.
 
     Args:
@@ -64,6 +67,7 @@ def run(connect: Connect, options: Namespace, origin: Origin, ask: Ask) -> Reply
         options: parsed options, with ``verb``.
         origin: where they come from.
         ask: asks for a secret without showing it.
+        progress: called with bytes done and bytes in all while files are sent.
 
     Raises:
         PaiJupyterError: the job does not exist, or the engine refuses.
@@ -74,6 +78,10 @@ def run(connect: Connect, options: Namespace, origin: Origin, ask: Ask) -> Reply
         from paijupyter.client import settings_verbs
 
         return settings_verbs.secret(connect(), options, origin, ask)
+    if options.verb == "data":
+        from paijupyter.client import data_verbs
+
+        return data_verbs.data(connect(), options, origin, progress)
     if options.verb == "clone":
         return _clone(connect(), options, origin, ask)
     if options.verb == "retry":
@@ -162,7 +170,7 @@ def _export(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
 
 def _pull(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     view = find(client, options, origin)
-    folder = origin.folder / Path(options.to or ".").expanduser()
+    folder = origin.folder / Path(options.to or str(view["name"])).expanduser()
     there = [str(each["path"]) for each in client.files(view["id"])]
     wanted = _matching(there, options.path)
     if not there:

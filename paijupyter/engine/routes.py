@@ -6,6 +6,7 @@ from paijupyter.engine import schemas as s
 from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
 from paijupyter.engine.route import BYTES, LINES, TEXT, YAML, Answer, Parameter, Route
 from paijupyter.engine.settings_routes import SETTINGS_ROUTES
+from paijupyter.engine.storage_routes import STORAGE_ROUTES
 
 _FOLLOW = Parameter("follow", "go on with what is still to come", s.FLAG)
 _TAIL = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
@@ -290,4 +291,12 @@ _EVENTS = (
     ),
 )
 
-ROUTES: tuple[Route, ...] = (*_ABOUT, *_DOCUMENTS, *_PACKAGES, *_JOBS, *SETTINGS_ROUTES, *_EVENTS)
+ROUTES: tuple[Route, ...] = (
+    *_ABOUT,
+    *_DOCUMENTS,
+    *_PACKAGES,
+    *_JOBS,
+    *SETTINGS_ROUTES,
+    *STORAGE_ROUTES,
+    *_EVENTS,
+)

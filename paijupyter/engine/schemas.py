@@ -147,7 +147,13 @@ SUBMIT_REQUEST: Schema = record(
 RETRY_REQUEST: Schema = strict("", requestId=maybe(REQUEST_ID), secrets=_SECRETS)
 SECRETS_REQUEST: Schema = strict("", secrets=_SECRETS)
 CLONE_REQUEST: Schema = strict(
-    "", requestId=maybe(REQUEST_ID), document=TEXT, profile=PLAIN, package=SHA256, secrets=_SECRETS
+    "",
+    requestId=maybe(REQUEST_ID),
+    document=TEXT,
+    profile=PLAIN,
+    package=SHA256,
+    secrets=_SECRETS,
+    data={"type": "object", "additionalProperties": SHA256},
 )
 PACKAGE_REQUEST: Schema = {"anyOf": [strict("manifest", manifest=MANIFEST), strict("folder", folder=FOLDER)]}
 COMMIT_REQUEST: Schema = strict("manifest", manifest=MANIFEST)

@@ -82,8 +82,44 @@ class Settings(Protocol):
         """Return the checks of this side."""
 
 
+class Storages(Protocol):
+    """The storages of the profiles; see :class:`paijupyter.jobs.storages.Storages`."""
+
+    async def list(self, profile: str | None = None) -> dict[str, Any]:
+        """List the storages of a profile."""
+
+    async def entries(self, storage: str, path: str = "", profile: str | None = None) -> dict[str, Any]:
+        """List what lies in a folder."""
+
+    async def remove(
+        self, storage: str, path: str, *, recursive: bool = False, profile: str | None = None
+    ) -> None:
+        """Remove a file or folder."""
+
+    async def begin(
+        self, storage: str, path: str, size: int, sha256: str, profile: str | None = None
+    ) -> dict[str, Any]:
+        """Say how much of a file is there."""
+
+    async def receive(
+        self,
+        storage: str,
+        path: str,
+        sha256: str,
+        offset: int,
+        size: int,
+        chunks: Iterable[bytes],
+        profile: str | None = None,
+    ) -> dict[str, Any]:
+        """Take bytes of a file."""
+
+
 class Service(Protocol):
     """All work on jobs, as the routes call it."""
+
+    @property
+    def storages(self) -> Storages:
+        """The storages of the profiles."""
 
     @property
     def events(self) -> EventBus:

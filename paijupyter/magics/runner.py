@@ -89,7 +89,8 @@ class Runner:
             self._reply(parsed)
 
     def _reply(self, parsed: Namespace) -> None:
-        reply = verbs.run(lambda: self.client, parsed, self.origin(), getpass.getpass)
+        progress = PackageProgress(Display(self._shell), ("sending", "sent")) if parsed.verb == "data" else None
+        reply = verbs.run(lambda: self.client, parsed, self.origin(), getpass.getpass, progress)
         if getattr(parsed, "json", False):
             self._json(reply.data)
         elif reply.submitted and reply.view is not None:

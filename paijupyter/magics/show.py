@@ -44,10 +44,11 @@ def write(text: str) -> None:
 
 
 class PackageProgress:
-    """Says how far a large package is, in the place where the card will be."""
+    """Says how far a large package or upload is, in the place where the card will be."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, display: Display, words: tuple[str, str] = ("packaging", "packaged")) -> None:
         self._display = display
+        self._words = words
         self._said = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
@@ -56,5 +57,6 @@ class PackageProgress:
         if total < _WORTH_SAYING or (done < total and now - self._said < _SECONDS_BETWEEN):
             return
         self._said = now
-        text = f"packaging: {size(done)} of {size(total)}" if done < total else f"packaged {size(total)}"
+        doing, ended = self._words
+        text = f"{doing}: {size(done)} of {size(total)}" if done < total else f"{ended} {size(total)}"
         self._display.show({"text/plain": text, "text/html": escape(text)})

@@ -341,6 +341,7 @@ RULES = [
     (rf"{_V1}/profiles(?:/.*)?", ProfilesHandler),
     (rf"{_V1}/packages", PackagesHandler),
     (rf"{_V1}/packages/(?:[^/]+/pack|blobs/[^/]+)", UploadHandler),
+    (rf"{_V1}/storages/[^/]+/uploads/[^/]+", UploadHandler),
     # Whether the engine ends for another one is a matter of this host, so /engine/ is left out.
     (rf"{_V1}/(?!engine/).*", AnyHandler),
 ]
