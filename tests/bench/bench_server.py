@@ -1,4 +1,7 @@
-"""What our server extension adds to the start of a Jupyter server, beside jupyter-scheduler."""
+"""What our server extension adds to the start of a Jupyter server, beside jupyter-scheduler.
+
+Processor time, not wall time: a server's start takes seconds and what we look for is a few milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 from tests.bench.rows import Row
 
@@ -19,7 +23,7 @@ OURS, PEER = "paijupyter", "jupyter_scheduler"
 
 
 def run() -> list[Row]:
-    """Measure time to the first answer (ms) and memory then (MB), with and without, in turn."""
+    """Measure processor time to the first answer (ms) and memory then (MB), with and without, in turn."""
     figures: dict[str, list[tuple[float, float]]] = {"": [], OURS: [], PEER: []}
     for _ in range(RUNS):
         for extension, measured in figures.items():
@@ -51,18 +55,24 @@ def _start(extension: str) -> tuple[float, float]:
             f"--ServerApp.root_dir={home}", f"--ServerApp.jpserver_extensions={extensions!r}",
         ]  # fmt: skip
         env = os.environ | {"HOME": home, "JUPYTER_CONFIG_DIR": home, "JUPYTER_DATA_DIR": home}
-        started = time.perf_counter()
         with subprocess.Popen(
             command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as server:
             try:
                 _until_answered(f"http://127.0.0.1:{port}/api/status?token=t", server)
-                took = (time.perf_counter() - started) * 1e3
+                took = _processor_ms(server.pid)
                 with open(f"/proc/{server.pid}/statm") as statm:
                     memory = int(statm.read().split()[1]) * 4096 / 1e6
             finally:
                 server.kill()
     return took, memory
+
+
+def _processor_ms(pid: int) -> float:
+    """Return how long the threads of a process have run on a processor."""
+    return (
+        sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e6
+    )
 
 
 def _until_answered(url: str, server: subprocess.Popen[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
@@ -65,7 +66,8 @@ _VALUES: tuple[Any, ...] = (
     "\u2028", "\ud800",
 )
 _KEYS = (
-    "name", "type", "uri", "version", "instances", "a-b", "1a", "", "constructor", "__proto__", "toString", "é",
+    "name", "type", "uri", "version", "instances", "a-b", "1a", "", "é", "constructor", "__proto__",
+    "toString",
 )
 _TEXT = (
     "\t", "\r\n", "\ufeff", ":", "- ", "&a ", "*a", "<<: ", "{", "}", "[", "]", "'", '"', "|\n", ">-\n", "#",
@@ -187,9 +189,9 @@ def _mutate(data: Any, source: random.Random) -> None:
     elif what == 1 and isinstance(here, dict):
         here[source.choice(_KEYS)] = here.pop(key)
     elif what == 2 and isinstance(here, dict):
-        here[source.choice(_KEYS)] = source.choice(_VALUES)
+        here[source.choice(_KEYS)] = copy.deepcopy(source.choice(_VALUES))
     else:
-        here[key] = source.choice(_VALUES)
+        here[key] = copy.deepcopy(source.choice(_VALUES))
 
 
 def _as_json(data: Any) -> str:
