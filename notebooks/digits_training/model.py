@@ -16,7 +16,9 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
     digits = load_digits()
     return tuple(
-        train_test_split(digits.data / 16.0, digits.target, test_size=0.25, random_state=0, stratify=digits.target)
+        train_test_split(
+            digits.data / 16.0, digits.target, test_size=0.25, random_state=0, stratify=digits.target
+        )
     )
 
 
