@@ -1,0 +1,55 @@
+"""The example notebooks do what they say: executed as `make quickstart` does, in a copy of their folder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    ignore = shutil.ignore_patterns("results", "__pycache__", ".ipynb_checkpoints")
+    return Path(shutil.copytree(NOTEBOOKS, tmp_path / "notebooks", ignore=ignore))
+
+
+def run(folder: Path, name: str) -> str:
+    command = [sys.executable, str(folder / "run.py"), str(folder / name)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=100).stdout
+
+
+def test_quickstart_trains_for_real_and_brings_the_model_back(folder: Path) -> None:
+    """P6, P7, P11, P12, P25, P28, P36, O2, O10, O19, O20: two roles, parameters, a secret, metrics, a model."""
+    printed = run(folder, "quickstart.ipynb")
+    assert re.search(r"succeeded  digits-\w{6}", printed)
+    assert "epoch 15/15" in printed
+    assert "worker-0/model.npz" in printed
+    found = re.search(r"accuracy (0\.\d+) on 450 images", printed)
+    assert found and float(found[1]) > 0.9
+    assert (folder / "results" / "worker-0" / "model.npz").is_file()
+    original = (NOTEBOOKS / "quickstart.ipynb").read_text()
+    assert (folder / "quickstart.ipynb").read_text() == original
+
+
+def test_hello_world_runs_its_shell_lines(folder: Path) -> None:
+    """O5, O6, O19: comments, a continuation, a parameter in the command."""
+    printed = run(folder, "hello-world.ipynb")
+    assert "wrote points.txt" in printed
+    assert "step 200/200" in printed
+    assert re.search(r"succeeded  hello-\w{6}", printed)
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
+def test_notebooks_are_committed_without_outputs(path: Path) -> None:
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in code)
