@@ -1,5 +1,6 @@
 # make quickstart   train a model from a notebook, here and now
 # make test         install what the tests need and run them
+# make test-frameworks  install PyTorch, Paddle, JAX and MPI outside of the tree and train with them
 # make lab          open JupyterLab on the example notebooks
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= auto
 
-.PHONY: quickstart lab test lint bench docs clean
+.PHONY: quickstart lab test test-frameworks lint bench docs clean
 
 quickstart: $(VENV)/examples.stamp
 	$(BIN)/python notebooks/run.py notebooks/quickstart.ipynb
@@ -18,6 +19,10 @@ lab: $(VENV)/lab.stamp
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-frameworks: $(VENV)/test.stamp
+	$(BIN)/python tests/frameworks/install.py
+	$(BIN)/python -m pytest -n 0 -m frameworks tests/frameworks
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
