@@ -43,6 +43,7 @@ class Catalog:
 
     Attributes:
         before_final: called, off the loop, with a job whose end is about to be written.
+        after_final: called with a job that has become final, once readers have heard of it.
         on_told: called with a job of which something was just published.
     """
 
@@ -51,6 +52,7 @@ class Catalog:
         self.host = host
         self.live: dict[str, LiveJob] = {}
         self.before_final: Callable[[LiveJob], None] = lambda live: None
+        self.after_final: Callable[[LiveJob], None] = lambda live: None
         self.on_told: Callable[[LiveJob], None] = lambda live: None
         self.broken: dict[str, str] = {}
         self.stale: dict[str, str] = {}
@@ -138,6 +140,8 @@ class Catalog:
             self._publish(live)
             if leaves:
                 self._publish_queue(live.record.profile)
+            if after.final:
+                self.after_final(live)
 
     async def annotate(self, live: LiveJob, event: Event) -> None:
         """Add an event to a final job that leaves its state as it is."""

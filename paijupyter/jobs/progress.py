@@ -22,6 +22,7 @@ class Progress:
         self._outer_is_told_at_its_end = False
         self._is_nested = False
         self._start: tuple[float, float] | None = None
+        self._reached = 0.0
         self._left: float | None = None
         self._seen_at = 0.0
 
@@ -47,8 +48,9 @@ class Progress:
         if main is None:
             return
         position = self._position()
-        if self._start is None or position < self._start[1]:
+        if self._start is None or position < self._reached:
             self._start = (at, position)  # something began anew
+        self._reached = position
         since, first = self._start
         self._seen_at, self._left = at, None if self._outer else main.left
         if position > first and at - since >= _SOON:
@@ -78,6 +80,7 @@ class Progress:
             "atEnd": self._outer_is_told_at_its_end,
             "nested": self._is_nested,
             "start": self._start,
+            "reached": self._reached,
             "left": self._left,
             "seenAt": self._seen_at,
         }
@@ -94,6 +97,7 @@ class Progress:
         found._outer_is_told_at_its_end, found._is_nested = bool(state["atEnd"]), bool(state["nested"])
         found._start = (float(state["start"][0]), float(state["start"][1])) if state["start"] else None
         found._left = None if state["left"] is None else float(state["left"])
+        found._reached = float(state["reached"])
         found._seen_at = float(state["seenAt"])
         return found
 

@@ -22,6 +22,7 @@ from paijupyter.jobs.host import this_host
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.looking import Looker
 from paijupyter.jobs.merged import merged_log
+from paijupyter.jobs.on_end import Hooks
 from paijupyter.jobs.outputs import list_outputs, output_file
 from paijupyter.jobs.planning import Planner
 from paijupyter.jobs.profiles import ProfileFiles
@@ -73,6 +74,9 @@ class JobService:
             self._catalog, self.events, self._backends, lambda live: self._submissions.to_job(live)
         )
         self._catalog.on_told = self._looker.note
+        self._hooks = Hooks(data / "hooks", self._catalog, self._profiles)
+        self._catalog.before_final = self._hooks.owe
+        self._catalog.after_final = self._hooks.begin
         self._endings = Endings(
             self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
         )
@@ -102,6 +106,7 @@ class JobService:
                 self._endings.stop_later(live)
             elif not live.life.submitted:
                 self._submissions.resume_later(live)
+        await self._hooks.resume()
         self._sweeping = asyncio.create_task(self._sweep_packages())
 
     async def close(self) -> None:
@@ -113,13 +118,14 @@ class JobService:
         await self._submissions.close()
         await self._endings.close()
         await self._watchers.close()
+        await self._hooks.close()
         await self._backends.close()
         self.events.close()
         self._catalog.close()
 
     def unfinished(self) -> int:
-        """Count what keeps this process needed: this host's unfinished jobs, and submissions under way."""
-        return len(self._catalog.live) + self._submissions.busy
+        """Count unfinished jobs of this host, and submissions and hooks under way: they need this process."""
+        return len(self._catalog.live) + self._submissions.busy + self._hooks.busy
 
     def _unfinished_of(self, profile: str) -> builtins.list[str]:
         lives = self._catalog.live.values()

@@ -12,6 +12,7 @@ from paijupyter.backends import base
 from paijupyter.backends.base import Capabilities, Place, Profile
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
 from paijupyter.jobs import checks, keyring, profile_editing
+from paijupyter.jobs.common_settings import COMMON_SETTINGS, problems_of
 from paijupyter.jobs.profiles import ProfileFiles, Profiles, admin_files, user_file
 from paijupyter.jobs.watchers import Backends
 
@@ -182,12 +183,14 @@ def _tested(
 
 
 def _unknown_settings(profile: Profile) -> list[str]:
-    """Name settings that the kind does not have; a kind that does not list its own is believed."""
+    """Name settings that cannot be used or that the kind does not have; one that lists none is believed."""
+    wrong = problems_of(profile)
     point = base.backend_kinds().get(profile.kind)
     known = getattr(point.load(), "SETTINGS", None) if point is not None else None
     if known is None:
-        return []
-    found = []
+        return wrong
+    known = {*known, *COMMON_SETTINGS}
+    found = wrong
     for name in profile.settings:
         if name not in known:
             near = get_close_matches(name, list(known), 1)

@@ -92,7 +92,8 @@ class JobRun:
         if self._missing_secrets() and secrets:
             path = secrets_file(self._hall.place, self.job.id)
             await asyncio.to_thread(write_json, path, {**(read_json(path) or {}), **secrets})
-            self._wake.set()
+        # Also where the service has put them there itself: the job may be waiting for them.
+        self._wake.set()
 
     async def stop(self) -> None:
         """End the job; return when its processes are gone and its final change is out."""
