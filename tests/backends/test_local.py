@@ -16,13 +16,18 @@ from contract import BackendContract
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import Backend, Job, Place, Profile
-from paijupyter.backends.local import LocalBackend, attempt, course, run, spec
+from paijupyter.backends.local import LocalBackend, attempt, course, retries, run, spec
 from paijupyter.backends.local.files import secrets_file
 from paijupyter.errors import PaiJupyterError
 
 
 class TestContract(BackendContract):
     kind = "local"
+
+    @pytest.fixture(autouse=True)
+    def only_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is lost is lost, and not tried again: the tries are tests of their own."""
+        monkeypatch.setattr(retries, "DELAYS", ())
 
     def lose(self, backend: Backend, job: Job) -> None:
         for pid in boots(job).values():
@@ -34,6 +39,12 @@ async def backend(place: Place) -> AsyncIterator[LocalBackend]:
     backend = LocalBackend(Profile("local", "local"), place)
     yield backend
     await backend.close()
+
+
+@pytest.fixture
+def only_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No further try after a failure of the platform."""
+    monkeypatch.setattr(retries, "DELAYS", ())
 
 
 @pytest.fixture
@@ -106,7 +117,9 @@ async def test_stop_leaves_no_process(backend: LocalBackend, place: Place, impat
 
 
 @pytest.mark.asyncio
-async def test_a_killed_boot_process_leaves_no_process(backend: LocalBackend, place: Place) -> None:
+async def test_a_killed_boot_process_leaves_no_process(
+    backend: LocalBackend, place: Place, only_once: None
+) -> None:
     """Also what left its session, and then lost the boot process that it came from."""
     job = make_job(place, document({"worker": role(DAEMONS)}))
     async with watching(backend) as watch:
@@ -124,7 +137,7 @@ async def test_a_killed_boot_process_leaves_no_process(backend: LocalBackend, pl
 
 @pytest.mark.asyncio
 async def test_a_boot_process_that_fails_is_quoted(
-    backend: LocalBackend, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: LocalBackend, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only_once: None
 ) -> None:
     broken = tmp_path / "boot.py"
     broken.write_text("raise SystemExit('no space left')")

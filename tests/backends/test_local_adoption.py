@@ -19,7 +19,7 @@ import pytest_asyncio
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import Job, Place, Profile
-from paijupyter.backends.local import LocalBackend, host, journal
+from paijupyter.backends.local import LocalBackend, host, journal, retries
 from paijupyter.backends.local.files import secrets_file, task_files, write_json
 from paijupyter.backends.local.spawn import _lock
 
@@ -245,8 +245,11 @@ async def test_after_a_reboot_running_jobs_have_failed_and_queued_ones_start(
 
 
 @pytest.mark.asyncio
-async def test_a_boot_process_that_died_alone_is_lost(place: Place, again: LocalBackend) -> None:
+async def test_a_boot_process_that_died_alone_is_lost(
+    place: Place, again: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And what it left behind is ended before the job is final."""
+    monkeypatch.setattr(retries, "DELAYS", ())
     command = "setsid sleep 601 & echo begun; sleep 600"
     job = make_job(place, document({"worker": role(command)}))
     stand_in = StandIn(place, job)

@@ -17,6 +17,8 @@ from staging import document, make_job, role
 
 from paijupyter.backends.base import Change, Exit, Job, Place, Profile, TaskStatus
 from paijupyter.backends.local import ends, host, journal, tree
+from paijupyter.backends.local.changes import Changes
+from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.environment import inherited
 from paijupyter.backends.local.files import read_json, task_files, write_json, write_json_once
 from paijupyter.backends.local.journal import Journal, Outcome
@@ -103,13 +105,14 @@ def test_a_setting_that_is_no_number_is_named(value: object) -> None:
     assert caught.value.code == "bad-setting"
 
 
-def test_each_gpu_goes_to_one_task(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5,GPU-ab")
-    assert host.gpus() == ("3", "5", "GPU-ab")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert host.gpus() == ()
-    queue = Queue(Resources(8, 4096, 3))
-    hall = Hall(LOCAL, place, queue, None, Path, ("0", "1", "2"))  # type: ignore[arg-type]
+def make_hall(
+    place: Place, capacity: Resources, profile: Profile = LOCAL, gpus: tuple[str, ...] = ()
+) -> Hall:
+    return Hall(profile, place, Queue(capacity), Changes(), Path, gpus, Disk(place.data, profile))
+
+
+def test_each_gpu_goes_to_one_task(place: Place) -> None:
+    hall = make_hall(place, Resources(8, 4096, 3), gpus=("0", "1", "2"))
     one_each = {"resourcePerInstance": {"cpu": 1, "memoryMB": 64, "gpu": 1}}
     roles = {"worker": role("true", instances=2, **one_each), "watcher": role("true")}
     share = Share(make_job(place, document(roles)), hall, lambda: None, lambda message: None)
@@ -118,7 +121,7 @@ def test_each_gpu_goes_to_one_task(place: Place, monkeypatch: pytest.MonkeyPatch
     assert share.choose()[1] == {"worker-0": ["0"], "worker-1": ["1"], "watcher-0": []}
     assert hall.busy_gpus == {"0", "1"}
     share.give_back()
-    assert (hall.busy_gpus, hall.ports, queue.used) == (set(), set(), Resources())
+    assert (hall.busy_gpus, hall.ports, hall.queue.used) == (set(), set(), Resources())
 
 
 # Ports
@@ -316,7 +319,8 @@ def test_an_exit_record_becomes_a_status(
 
 
 def planned(job: Job, profile: Profile = LOCAL) -> dict[str, Any]:
-    found = plan(job, profile, Queue(capacity_of(profile)))
+    place = Place(job.folder.parent.parent, job.folder.parent.parent)
+    found = plan(job, make_hall(place, capacity_of(profile), profile), 0)
     return {problem.code: problem for problem in found.problems}
 
 

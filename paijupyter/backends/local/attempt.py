@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job, Place, Profile, TaskStatus
-from paijupyter.backends.local import ends, host, tree
+from paijupyter.backends.local import ends, gpus, host, tree
 from paijupyter.backends.local.environment import inherited
 from paijupyter.backends.local.files import TaskFiles, read_json, task_files, write_json
 from paijupyter.backends.local.ports import Ports
@@ -203,7 +203,7 @@ class Attempt:
     def _spawn(self, each: Running) -> None:
         environment = {**inherited(os.environ, self.job.python), **self._marks(each)}
         if self._devices is not None:
-            environment["CUDA_VISIBLE_DEVICES"] = ",".join(self._devices.get(each.task.key, ()))
+            environment.update(gpus.variables(self._devices.get(each.task.key, ())))
         with contextlib.suppress(AlreadyRuns):
             self._follow(each, spawn(self._boot(), each.files, environment))
 
@@ -236,8 +236,9 @@ class Attempt:
             each.process.close()
         facts: dict[str, Any] = read_json(each.files.exit) or {}
         each.status = ends.status(each.task, self.number, facts, ending=ending)
-        # Only there if the boot process could not remove it.
+        # Only there if the boot process could not remove them.
         shutil.rmtree(each.files.private, ignore_errors=True)
+        _remove_group(each.files)
         each.files.lock.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             if not each.files.boot_log.stat().st_size:
@@ -259,3 +260,9 @@ class Attempt:
             each.files.lock.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 each.files.folder.parent.rmdir()
+
+
+def _remove_group(files: TaskFiles) -> None:
+    with contextlib.suppress(OSError):
+        os.rmdir(files.group.read_text())
+        files.group.unlink()

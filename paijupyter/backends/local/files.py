@@ -44,6 +44,11 @@ class TaskFiles:
         return self.folder / "exit.json"
 
     @property
+    def group(self) -> Path:
+        """Where its control group is, in words; there only while its command runs."""
+        return self.folder / "cgroup"
+
+    @property
     def log(self) -> Path:
         """The only copy of the task's output."""
         return self.folder / "log"

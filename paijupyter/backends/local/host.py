@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -15,7 +14,6 @@ _MEMORY_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-_GPU_DEVICE = re.compile(r"nvidia(\d+)")
 
 
 @functools.cache
@@ -82,14 +80,3 @@ def memory_mb() -> float:
         with contextlib.suppress(OSError, ValueError):
             total = min(total, int(path.read_text()))
     return float(total // 2**20)
-
-
-def gpus() -> tuple[str, ...]:
-    """Return the NVIDIA GPUs that this process may use, by the names that CUDA knows."""
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if given is not None:
-        return tuple(name for name in given.replace(" ", "").split(",") if name not in ("", "-1"))
-    with contextlib.suppress(OSError):
-        found = filter(None, (_GPU_DEVICE.fullmatch(name) for name in os.listdir("/dev")))
-        return tuple(str(number) for number in sorted(int(match[1]) for match in found))
-    return ()

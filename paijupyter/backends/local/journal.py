@@ -33,6 +33,8 @@ class Journal:
         queued_at: when it came, seconds since the epoch; the order of the queue after a restart.
         boot_id: the run of the machine that ``started`` belongs to.
         devices: the GPUs of each task.
+        user_retries: how many attempts followed a failure of the user's.
+        platform_retries: how many followed one that was not.
         stop: whether somebody asked to stop it.
         outcome: how the current attempt ends, once decided.
         last: the final change, once all processes were gone.
@@ -43,6 +45,8 @@ class Journal:
     queued_at: float = field(default_factory=time.time)
     boot_id: str = ""
     devices: dict[str, list[str]] = field(default_factory=dict)
+    user_retries: int = 0
+    platform_retries: int = 0
     stop: bool = False
     outcome: Outcome | None = None
     last: Change | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from paijupyter.backends.base import BackendPlan, Job, Profile
 from paijupyter.backends.local import data
 from paijupyter.backends.local.queue import Queue, Resources, needs_of
+from paijupyter.backends.local.share import Hall
 from paijupyter.backends.local.spec import instances, tasks_of
 from paijupyter.errors import Problem, in_order
 from paijupyter.protocol.build import DEFAULT_IMAGE
@@ -18,10 +19,19 @@ from paijupyter.protocol.writing import write
 LAUNCHERS = frozenset({"plain", "torchrun", "tensorflow", "paddle", "jax", "mpi"})
 
 
-def plan(job: Job, profile: Profile, queue: Queue) -> BackendPlan:
-    """Return the submitted document, one process per task, and everything against it."""
+def plan(job: Job, hall: Hall, real_gpus: int) -> BackendPlan:
+    """Return the submitted document, one process per task, and everything against it.
+
+    Args:
+        job: what would be submitted.
+        hall: what all jobs of the profile share.
+        real_gpus: how many GPUs this machine really has.
+    """
+    queue, profile = hall.queue, hall.profile
     problems = [
         *_capacity(job, queue.capacity, profile),
+        *_pretence(job, profile, real_gpus),
+        *_disk(hall),
         *_role_problems(job),
         *_left_out(job),
         *_machine(job),
@@ -31,7 +41,7 @@ def plan(job: Job, profile: Profile, queue: Queue) -> BackendPlan:
         submitted=write({**job.document, "name": job.name}),
         objects=tuple(_object(job, task.role, task.index) for task in tasks_of(job)),
         problems=tuple(in_order(problems)),
-        starts=_starts(job, queue),
+        starts="when the disk has room" if hall.disk.shortage else _starts(job, queue),
     )
 
 
@@ -85,6 +95,29 @@ def _capacity(job: Job, capacity: Resources, profile: Profile) -> Iterator[Probl
                 path,
                 hint=f"Ask for less, or raise `{pointer}` in the profile.",
             )
+
+
+def _pretence(job: Job, profile: Profile, real: int) -> Iterator[Problem]:
+    count = profile.settings.get("gpu")
+    if needs_of(job).gpu and isinstance(count, (int, float)) and count > real:
+        yield Problem(
+            "hint",
+            "pretend-gpu",
+            f"GPUs of profile `{profile.name}` are pretend ones: this machine has {real or 'none'}.",
+            "/taskRoles",
+            hint="Tasks get numbers in CUDA_VISIBLE_DEVICES that no device belongs to.",
+        )
+
+
+def _disk(hall: Hall) -> Iterator[Problem]:
+    if hall.disk.shortage:
+        yield Problem(
+            "warning",
+            "disk-full",
+            hall.disk.shortage,
+            hint="Free room, for example by deleting old jobs (paijob delete NAME), or lower the profile's "
+            "`diskFloorMB`.",
+        )
 
 
 def _asked(role: Mapping[str, Any], resource: str) -> float:

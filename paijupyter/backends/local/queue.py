@@ -8,9 +8,10 @@ from typing import Any
 
 from paijupyter.backends.base import Job, Profile
 from paijupyter.backends.local import host
-from paijupyter.errors import PaiJupyterError
+from paijupyter.backends.local.settings import number
 
 _CPU_PER_CORE = 4  # most training processes on a notebook machine wait for something most of the time
+_COUNTED = 20  # jobs that hear of each step forward; for those behind it is not worth an event
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,8 @@ class Queue:
                 entry.tell(message)
 
     def _message(self, position: int, entry: Entry) -> str:
+        if position >= _COUNTED:
+            return f"Waiting in this machine's queue, more than {_COUNTED - 1} jobs before it."
         if position:
             waits = f"{position} {'jobs' if position > 1 else 'job'} before it"
         else:
@@ -124,30 +127,21 @@ class Queue:
         return f"Number {position + 1} in this machine's queue, waiting for {waits}."
 
 
-def capacity_of(profile: Profile) -> Resources:
+def capacity_of(profile: Profile, gpus: int = 0) -> Resources:
     """Return what a profile may use: its settings ``cpu``, ``memoryMB`` and ``gpu``, else the machine's.
+
+    Args:
+        profile: the profile.
+        gpus: how many GPUs the machine has.
 
     Raises:
         PaiJupyterError: ``bad-setting`` if one is no number.
     """
     return Resources(
-        _setting(profile, "cpu", _CPU_PER_CORE * host.cores()),
-        _setting(profile, "memoryMB", host.memory_mb()),
-        _setting(profile, "gpu", len(host.gpus())),
+        number(profile, "cpu", _CPU_PER_CORE * host.cores()),
+        number(profile, "memoryMB", host.memory_mb()),
+        number(profile, "gpu", gpus),
     )
-
-
-def _setting(profile: Profile, name: str, default: float) -> float:
-    value = profile.settings.get(name)
-    if value is None:
-        return float(default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise PaiJupyterError(
-            "bad-setting",
-            f"Setting `{name}` of profile `{profile.name}` is `{value}`, but must be a number.",
-            "Correct it in profiles.yaml.",
-        )
-    return float(value)
 
 
 def needs_of(job: Job) -> Resources:

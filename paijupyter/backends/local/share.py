@@ -8,6 +8,7 @@ from pathlib import Path
 
 from paijupyter.backends.base import Job, Place, Profile
 from paijupyter.backends.local.changes import Changes
+from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.ports import Ports, allocate
 from paijupyter.backends.local.queue import Entry, Queue, needs_of
 from paijupyter.backends.local.spec import tasks_of, wanted_ports
@@ -22,7 +23,8 @@ class Hall:
 
     Attributes:
         boot: returns the zipapp that tasks run, building it if need be. Blocking.
-        gpus: the GPUs of this machine, by the names that CUDA knows.
+        gpus: the GPUs that jobs may use, by the names that CUDA knows.
+        disk: where jobs write.
         ports: those that jobs hold, though perhaps not yet bound.
         busy_gpus: those that jobs hold.
     """
@@ -33,6 +35,7 @@ class Hall:
     changes: Changes
     boot: Callable[[], Path]
     gpus: tuple[str, ...]
+    disk: Disk
     ports: set[int] = field(default_factory=set)
     busy_gpus: set[str] = field(default_factory=set)
 

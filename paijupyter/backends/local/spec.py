@@ -12,8 +12,10 @@ from typing import Any
 
 from paijupyter.backends.base import Job, Place, Profile
 from paijupyter.backends.local import data
+from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.files import secrets_file, task_files
 from paijupyter.backends.local.ports import Ports
+from paijupyter.backends.local.settings import choice
 from paijupyter.protocol.completion import Policy, policies
 from paijupyter.protocol.names import task_key
 
@@ -21,6 +23,8 @@ GRACE_SECONDS = 10
 _BARRIER_SECONDS = 600
 _LOG_LIMIT_BYTES = 2**33
 _ADDRESS = "127.0.0.1"
+MEMORY_LIMITS = ("auto", "sampling", "none")
+CHECKPOINTS = "checkpoints"  # in the job's folder, so that they survive its attempts
 _ALWAYS = ("ssh", "http")  # labels every task has, one port each unless the role asks for more
 
 
@@ -103,6 +107,9 @@ def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile
         "key": secrets.token_hex(32),
         "graceSeconds": GRACE_SECONDS,
         "logLimitBytes": int(profile.settings.get("logLimitBytes") or _LOG_LIMIT_BYTES),
+        "logFloorBytes": Disk(place.data, profile).log_floor,
+        "memoryLimit": choice(profile, "memoryLimit", MEMORY_LIMITS),
+        "checkpoints": str(job.folder / CHECKPOINTS),
         "timeLimit": extras.get("timeLimit"),
     }
 

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from pathlib import Path
 from paijupyter.backends.local import host
 
 _POLL = (0.01, 0.5)  # seconds between looks: the first, and the longest
+_LOOKS = 50  # at an environment that is empty
+_EXEC_TAKES = 0.002  # seconds between two of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,9 @@ class Process:
     parent: int
     session: int
     started: str
+
+
+_bare: set[tuple[int, str]] = set()  # pid and start of those that really have no environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ def snapshot() -> dict[int, Process]:
 def members(owner: Owner, table: Mapping[int, Process]) -> set[int]:
     """Return the pids of all processes of a task, its boot process included."""
     found = _session(owner, table)
-    found |= {pid for pid in table if pid not in found and _is_marked(pid, owner.marks)}
+    found |= {pid for pid, each in table.items() if pid not in found and _is_marked(each, owner.marks)}
     return _with_descendants(found, table) - {os.getpid()}
 
 
@@ -92,14 +98,32 @@ def _not_older(process: Process, owner: Owner) -> bool:
     return int(process.started) >= int(owner.started)
 
 
-def _is_marked(pid: int, marks: Mapping[str, str]) -> bool:
+def _is_marked(process: Process, marks: Mapping[str, str]) -> bool:
     if not marks:
         return False
-    try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+    environment = _environment(process).split(b"\0")
     return all(os.fsencode(f"{name}={value}") in environment for name, value in marks.items())
+
+
+def _environment(process: Process) -> bytes:
+    """Read a process's environment; one that is just becoming another program has none for a moment."""
+    if (process.pid, process.started) in _bare:
+        return b""
+    for _ in range(_LOOKS):
+        try:
+            found = Path(f"/proc/{process.pid}/environ").read_bytes()
+        except OSError:
+            return b""
+        if found or _is_of_the_kernel(process.pid):
+            return found
+        time.sleep(_EXEC_TAKES)
+    _bare.add((process.pid, process.started))
+    return b""
+
+
+def _is_of_the_kernel(pid: int) -> bool:
+    fields = host.stat_fields(pid)
+    return not fields or fields[20] == "0"  # without memory of its own
 
 
 def _with_descendants(found: set[int], table: Mapping[int, Process]) -> set[int]:
