@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-ENVIRONMENTS = {"paddle": "paddlepaddle==3.*", "jax": "jax>=0.10,<1"}
+ENVIRONMENTS = {"paddle": "paddlepaddle==3.*", "jax": "jax>=0.5,<1"}
 DEBIAN = {"torch": ("torch", ["python3-torch"]), "mpi": ("mpi4py", ["python3-mpi4py", "openmpi-bin"])}
 _SYSTEM = "/usr/bin/python3"
 

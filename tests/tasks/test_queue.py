@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -70,13 +72,31 @@ def test_a_worker_that_stands_still_loses_its_block_and_counts_once(group, outco
     assert sorted(job.recorded()) == [0, 1, 2]
 
 
-def test_a_long_block_outlives_its_lease(group, outcome):
-    job = group(2)
-    server = job.serve("range(2)", "lease=0.3")
-    workers = [job.work(index, "print(block); time.sleep(1.2)") for index in range(2)]
-    ends = [outcome(worker) for worker in workers]
-    assert sorted(out for _, out, _ in ends) == ["0\n", "1\n"], "each was handed out once"
-    assert outcome(server)[0] == 0
+def test_a_renewed_lease_does_not_end(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("paijupyter.tasks.board.time.monotonic", lambda: now[0])
+    board = Board(1, set(), lease=10, tries=3)
+    assert board.take("a") == 0
+    for _ in range(5):
+        now[0] += 9
+        board.renew("a", 0)
+        assert board.take("b") is None
+    now[0] += 10
+    board.renew("a", 0)
+    assert board.take("b") is None, "late, but nobody else had it"
+    now[0] += 10
+    assert board.take("b") == 0
+    board.renew("a", 0)
+    now[0] += 10
+    assert board.take("c") == 0, "the renewal of one that lost it changes nothing"
+
+
+def test_a_worker_renews_by_itself(monkeypatch):
+    renewed = threading.Semaphore(0)
+    monkeypatch.setattr(Board, "renew", lambda *_: renewed.release())
+    with here(["long"], lease=0.3) as (address, _):
+        for _ in take_tasks(address=address, key=b"k", patience=20):
+            assert all(renewed.acquire(timeout=20) for _ in range(3))
 
 
 def test_a_server_killed_goes_on_where_it_was(group, outcome, until):
@@ -235,16 +255,23 @@ def test_a_disk_without_room_ends_the_queue_with_its_reason(group, outcome):
 
 def test_one_process_may_serve_and_work():
     """Outside of a job, with a thread: how a script is tried out."""
+    with here(range(5)) as (address, found):
+        assert list(take_tasks(address=address, key=b"k", patience=20)) == [0, 1, 2, 3, 4]
+    assert found == {f"process-{os.getpid()}": 5}
+
+
+@contextlib.contextmanager
+def here(items, **options):
+    """Serve from a thread; at the end the result has what each worker has done."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     found: dict[str, int] = {}
-    server = threading.Thread(
-        target=lambda: found.update(serve_tasks(range(5), port=port, key=b"k", linger=0.05))
-    )
+    serve = partial(serve_tasks, items, port=port, key=b"k", linger=0.05, **options)
+    server = threading.Thread(target=lambda: found.update(serve()))
     server.start()
-    assert list(take_tasks(address=("127.0.0.1", port), key=b"k", patience=20)) == [0, 1, 2, 3, 4]
+    yield ("127.0.0.1", port), found
     server.join(20)
-    assert found == {f"process-{os.getpid()}": 5}
+    assert not server.is_alive()
 
 
 @given(st.data())
