@@ -150,11 +150,15 @@ def _copy(system: Any, info: dict[str, Any], place: Path) -> Iterator[int]:
     with draft.open("ab") as out, system.open(info["name"], "rb") as file:
         if start:
             file.seek(start)
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(_CHUNK if size is None else min(_CHUNK, size - start)):
+            start += len(chunk)
+            # Some file systems take an error's text for content: fewer bytes than there must be are none.
+            if size is not None and len(chunk) < _CHUNK and start != size:
+                raise OSError(f"`{place.name}` broke off before byte {start} of {size}")
             out.write(chunk)
             yield len(chunk)
         out.flush()
         os.fsync(out.fileno())
-    if size is not None and draft.stat().st_size != size:
-        raise OSError(f"`{place.name}` ended after {draft.stat().st_size} of {size} bytes")
+    if size is not None and start != size:
+        raise OSError(f"`{place.name}` ended after {start} of {size} bytes")
     draft.replace(place)
