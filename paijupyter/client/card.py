@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from paijupyter.client import words
+from paijupyter.client import card_files, words
 from paijupyter.errors import Problem, in_order
 from paijupyter.notebook.cell import ENTRY
 from paijupyter.protocol.names import split_suffix
 
 MIME = "application/vnd.paijupyter.job+json"
 _LAST_LINES = 8
-_OUTPUTS = 6
 _COUNTERS = ("epoch", "step", "iteration", "batch")
 _LEFT_OUT = 4
 _BAR = 16
@@ -193,8 +192,7 @@ def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield "ports", ports
     if view.get("packageSha256"):
         yield "package", str(view["packageSha256"])[:12]
-    if view.get("outputs"):
-        yield "outputs", _outputs(view["outputs"])
+    yield from card_files.rows(view)
     if view.get("attempt"):
         yield "attempt", str(int(view["attempt"]) + 1)
     if view.get("endedAt"):
@@ -216,15 +214,6 @@ def _ports(ports: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
         if label not in _BUILT_IN_PORTS
     ]
     return ", ".join(said)
-
-
-def _outputs(outputs: Sequence[Mapping[str, Any]]) -> str:
-    shown = [f"{each['path']} ({words.size(int(each.get('size') or 0))})" for each in outputs[:_OUTPUTS]]
-    if len(outputs) > _OUTPUTS:
-        rest = outputs[_OUTPUTS:]
-        total = words.size(sum(int(each.get("size") or 0) for each in rest))
-        shown.append(f"{len(rest)} more ({total})")
-    return ", ".join(shown)
 
 
 def outcome(view: Mapping[str, Any]) -> str:
@@ -324,6 +313,7 @@ def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tup
         yield "parameters", _pairs(plan["parameters"])
     if plan.get("secretNames"):
         yield "secrets", ", ".join(plan["secretNames"])
+    yield from card_files.plan_rows(plan)
     if plan.get("objects"):
         yield "objects", _objects(plan["objects"])
 
