@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from paijupyter.errors import Conflict, Problem, UsageProblem
 from paijupyter.jobs.files import replace_synced, to_json
 from paijupyter.jobs.keyring import from_keyring
 from paijupyter.protocol import parse_reference
+from paijupyter.protocol.credentials import plain_credentials
 
 _HIDDEN = "******"
 
@@ -168,7 +169,36 @@ def problems_of(document: Mapping[str, Any], given: Given) -> list[Problem]:
         for name in given.references
         if name not in named
     ]
-    return found
+    return [*found, *_written_out(document)]
+
+
+def _written_out(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Warn of what looks like a credential in parameters and variables: those are public."""
+    for path, values in _public(document):
+        for name in values:
+            if any(True for _ in plain_credentials({str(name): values[name]})):
+                kind = "Parameter" if path == "/parameters" else "Environment variable"
+                yield Problem(
+                    "warning",
+                    "credential-in-document",
+                    f"{kind} `{name}` looks like a credential, and the document is stored and shown.",
+                    f"{path}/{name}",
+                    hint=f"Give it as a secret: --secret {name}=ask (or env:VARIABLE, keyring:entry).",
+                )
+
+
+def _public(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[Any, Any]]]:
+    extras = document.get("extras")
+    ours = extras.get("paijupyter") if isinstance(extras, Mapping) else None
+    ours = ours if isinstance(ours, Mapping) else {}
+    roles = ours.get("roles")
+    places = [("/parameters", document.get("parameters")), ("/extras/paijupyter/env", ours.get("env"))]
+    for role, settings in roles.items() if isinstance(roles, Mapping) else ():
+        env = settings.get("env") if isinstance(settings, Mapping) else None
+        places.append((f"/extras/paijupyter/roles/{role}/env", env))
+    for path, values in places:
+        if isinstance(values, Mapping):
+            yield path, values
 
 
 def masked(text: str, values: Iterable[str]) -> str:

@@ -27,12 +27,13 @@ def _encoded(value: bytes) -> "Iterable[bytes]":
     """Yield the JSON, URL and base64 forms; base64 in each of its three alignments, shared digits cut."""
     import base64
     import json
-    from urllib.parse import quote_from_bytes
 
     text = value.decode("utf-8", "surrogateescape")
-    yield json.dumps(text)[1:-1].encode("ascii")
-    yield json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape")
-    yield quote_from_bytes(value, safe="").encode("ascii")
+    for escaped in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        yield escaped.encode("utf-8", "surrogateescape")
+        yield escaped.replace("/", "\\/").encode("utf-8", "surrogateescape")
+    for quoted in _quoted(value):
+        yield quoted
     yield base64.b64encode(value)
     yield base64.urlsafe_b64encode(value)
     for shift in range(3):
@@ -41,6 +42,18 @@ def _encoded(value: bytes) -> "Iterable[bytes]":
         end = (shift + len(value)) * 8 // 6
         yield digits[start:end]
         yield digits[start:end].replace(b"+", b"-").replace(b"/", b"_")
+
+
+def _quoted(value: bytes) -> "Iterable[bytes]":
+    """Yield the URL forms: what a library leaves as it is differs, and so does the case of the digits."""
+    import re
+    from urllib.parse import quote_from_bytes
+
+    for safe in ("", "/", "!'()*", ";/?:@&=+$,#!'()*"):  # the last two: encodeURIComponent, encodeURI
+        quoted = quote_from_bytes(value, safe=safe)
+        for text in (quoted, quoted.replace("%20", "+")):
+            yield text.encode("ascii")
+            yield re.sub("%..", lambda digits: digits.group().lower(), text).encode("ascii")
 
 
 class Mask:

@@ -104,3 +104,18 @@ def test_a_secret_cut_over_many_reads_with_a_large_key():
     key = "".join(chr(97 + i % 26) for i in range(5000))
     data = b"begin " + key.encode() + b" end"
     assert masked([key], [data[i : i + 7] for i in range(0, len(data), 7)]) == b"begin *** end"
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "to%20ken/%C3%A9%28x",
+        "to%20ken%2F%C3%A9%28x",
+        "to+ken%2f%c3%a9%28x",
+        "to%20ken%2F%C3%A9(x",
+        "to ken\\/\u00e9(x",
+    ],
+)
+def test_every_usual_way_of_quoting_is_hidden(quoted):
+    """What a library leaves as it is differs: `/` in a path, `(` in JavaScript, a blank as `+` in a form."""
+    assert masked(["to ken/é(x"], [f"?t={quoted}&".encode()]) == b"?t=***&"
