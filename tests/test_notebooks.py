@@ -25,7 +25,7 @@ def run(folder: Path, name: str) -> str:
 
 
 def test_quickstart_trains_for_real_and_brings_the_model_back(folder: Path) -> None:
-    """P6, P7, P11, P12, P25, P28, P36, O2, O10, O19, O20: two roles, parameters, a secret, metrics, a model."""
+    """P6, P7, P11, P12, P25, P28, P36, O2, O10, O19, O20: roles, parameters, a secret, metrics, a model."""
     printed = run(folder, "quickstart.ipynb")
     assert re.search(r"succeeded  digits-\w{6}", printed)
     assert "epoch 15/15" in printed
