@@ -336,7 +336,7 @@ def test_pull_brings_what_matches(client: FakeClient, capsys: Captured) -> None:
     assert client.asked[-1] == (here / "out", ["worker-0/m.npz"])
     assert capsys.readouterr().out.splitlines()[0] == "1 file of `train-k3f2qd`:"
     assert main(["pull"]) == 0
-    assert client.asked[-1] == (here, None)
+    assert client.asked[-1] == (here / "train-k3f2qd", None), "outputs of two jobs do not mix"
 
 
 def test_deleting_needs_a_name_and_says_what_is_gone(client: FakeClient, capsys: Captured) -> None:

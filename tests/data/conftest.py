@@ -44,14 +44,14 @@ class Bench:
     def __init__(self) -> None:
         self.service = JobService(paths.data_dir(), paths.runtime_dir())
 
-    def request(self, command: str, data: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    def request(self, command: str, sources: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         document = build_document(JobOptions("reader", [command]))
-        document["extras"]["paijupyter"]["data"] = data
+        document["extras"]["paijupyter"]["data"] = sources
         document["extras"].update(more.pop("extras", {}))
         return {"document": write(document), "context": {"python": sys.executable, "user": "ann"}, **more}
 
-    async def submit(self, command: str, data: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-        view, created = await self.service.submit(self.request(command, data, **more))
+    async def submit(self, command: str, sources: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        view, created = await self.service.submit(self.request(command, sources, **more))
         assert created
         return view
 

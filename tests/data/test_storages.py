@@ -153,7 +153,7 @@ def test_storage_and_path_of_a_word() -> None:
 async def test_jobs_read_storages_where_they_are(
     bench: Any, profile: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """O16, O17, P37: by variables, never by text in the command; the plan says what a local job does not do."""
+    """O16, O17, P37: by variables, never by text in the command; the plan says what differs."""
     (tmp_path / "t/sets").mkdir(parents=True)
     (tmp_path / "t/sets/one").write_text("kept")
     profile(
