@@ -12,6 +12,7 @@ from paijupyter.engine.schemas import COMPONENTS, SHA256, named
 
 _ALWAYS = {400: "The request is not valid.", 500: "A bug; engine.log has the details."}
 _PHRASES = {
+    403: "It may only be read.",
     404: "There is no such thing.",
     409: "The state does not allow it.",
     410: "The events are forgotten: list again.",
@@ -26,7 +27,8 @@ _HOLES = {
     "sha": Parameter("sha", "a sha256, 64 hexadecimal digits", SHA256),
     "profile": Parameter("profile", "name of a profile", _NAME),
     "name": Parameter("name", "name of a secret", _NAME),
-    "path": Parameter("path", "path of an output; it may have slashes", _NAME),
+    "storage": Parameter("storage", "name of a storage", _NAME),
+    "path": Parameter("path", "path of an output or in a storage; it may have slashes", _NAME),
 }
 
 

@@ -54,7 +54,7 @@ STORAGE_ROUTES = (
         "Remove a file of a storage, or with `recursive` a folder and all in it",
         {204: Answer("It is gone.")},
         query=(_PROFILE, Parameter("recursive", "folders too", s.FLAG)),
-        problems=(404, 409, 422),
+        problems=(403, 404, 409, 422),
     ),
     Route(
         "POST",
@@ -64,7 +64,7 @@ STORAGE_ROUTES = (
         {200: _UPLOAD},
         query=(_PROFILE,),
         body=s.strict("path size sha256", path=s.PLAIN, size=_SIZE, sha256=s.SHA256),
-        problems=(404, 409, 422),
+        problems=(403, 404, 409, 422),
     ),
     Route(
         "PUT",
@@ -79,6 +79,6 @@ STORAGE_ROUTES = (
             Parameter("size", "bytes of the whole file", _SIZE),
         ),
         upload=True,
-        problems=(404, 409, 413, 422),
+        problems=(403, 404, 409, 413, 422),
     ),
 )

@@ -6,7 +6,7 @@ import re
 
 from paijupyter.engine.call import Call
 from paijupyter.engine.route import Reply
-from paijupyter.errors import NotFound, UsageProblem
+from paijupyter.errors import NotFound
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -47,15 +47,12 @@ async def put_upload(call: Call) -> Reply:
     sha256 = call.path["sha"]
     if not _SHA256.fullmatch(sha256):
         raise NotFound("Upload", sha256, "An upload is named by 64 hexadecimal digits.")
-    missing = [name for name in ("path", "offset", "size") if name not in call.query]
-    if missing:
-        raise UsageProblem(f"The parameter `{missing[0]}` is missing.")
     found = await call.service.storages.receive(
         call.path["storage"],
-        call.query["path"],
+        call.query.get("path", ""),
         sha256,
-        call.query["offset"],
-        call.query["size"],
+        call.query.get("offset", 0),
+        call.query.get("size", 0),
         call.chunks,
         call.query.get("profile"),
     )
