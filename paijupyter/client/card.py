@@ -13,19 +13,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from paijupyter.client import card_files, words
+from paijupyter.client import card_files, going, words
 from paijupyter.errors import Problem, in_order
 from paijupyter.notebook.cell import ENTRY
 from paijupyter.protocol.names import split_suffix
 
 MIME = "application/vnd.paijupyter.job+json"
 _LAST_LINES = 8
-_COUNTERS = ("epoch", "step", "iteration", "batch")
 _LEFT_OUT = 4
-_BAR = 16
 _OBJECTS = 6
 _WORK = re.compile(r'"[^"]*/tasks/[^"/]+/\d+/work/')
-_BUILT_IN_PORTS = frozenset({"ssh", "http"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,7 @@ class Facts:
         time: how long it has run or ran, or waits.
         line: one sentence: the reason, or the progress.
         metrics: name, latest value, course as small bars.
+        left: how long it may still run.
         last_lines: end of the log of the task that failed.
         failed_task: key of that task.
         advice: what to do next.
@@ -52,6 +50,7 @@ class Facts:
     time: str
     line: str = ""
     metrics: tuple[tuple[str, str, str], ...] = ()
+    left: str = ""
     failed_task: str = ""
     last_lines: tuple[str, ...] = ()
     advice: str = ""
@@ -106,7 +105,8 @@ def facts(view: Mapping[str, Any], problems: Iterable[Problem] = (), now: dateti
         where=" · ".join([str(view.get("profile") or "local"), *_roles(view)]),
         time=_time(view, now),
         line=_line(view, failed),
-        metrics=_metrics(view),
+        metrics=going.metrics(view),
+        left=going.left(view),
         failed_task=f"{failed['role']}-{failed['index']}" if failed else "",
         last_lines=tuple(_shown(line) for line in (failed.get("lastLines") or ())[-_LAST_LINES:]),
         advice=str(view.get("advice") or ""),
@@ -162,34 +162,13 @@ def _shown(line: object) -> str:
     return _WORK.sub('"', str(line))
 
 
-def _metrics(view: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    found = view.get("metrics") or {}
-    series = found.get("series") or {}
-    last = found.get("last") or {}
-    counters = {name: f"{name}s" for name in _COUNTERS if name in last}
-    said = [_progress(name, last[name], last.get(total)) for name, total in counters.items()]
-    for name, value in last.items():
-        if name not in counters and name not in counters.values():
-            said.append((str(name), words.number(value), words.spark(series.get(name) or ())))
-    return tuple(said)
-
-
-def _progress(name: str, done: object, total: object) -> tuple[str, str, str]:
-    """Say how far a counter is (``epoch 7/20``); a counter only grows, so its course says nothing."""
-    if not isinstance(done, (int, float)) or not isinstance(total, (int, float)) or not 0 < done <= total:
-        return name, words.number(done), ""
-    filled = round(_BAR * done / total)
-    return name, f"{words.number(done)}/{words.number(total)}", "▓" * filled + "░" * (_BAR - filled)
-
-
 def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     if view.get("parameters"):
         yield "parameters", _pairs(view["parameters"])
     if view.get("secretNames"):
         yield "secrets", ", ".join(view["secretNames"])
-    ports = _ports(view.get("ports") or {}) if view["state"] == "running" else ""
-    if ports:
-        yield "ports", ports
+    if view["state"] == "running":
+        yield from going.rows(view)
     if view.get("packageSha256"):
         yield "package", str(view["packageSha256"])[:12]
     yield from card_files.rows(view)
@@ -203,17 +182,6 @@ def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 def _pairs(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {words.number(value)}" for name, value in values.items())
-
-
-def _ports(ports: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
-    """Say the ports that somebody asked for; every task has the built-in ones."""
-    said = [
-        f"{task} {label} {' '.join(map(str, numbers))}"
-        for task, labels in ports.items()
-        for label, numbers in labels.items()
-        if label not in _BUILT_IN_PORTS
-    ]
-    return ", ".join(said)
 
 
 def outcome(view: Mapping[str, Any]) -> str:
@@ -241,8 +209,9 @@ def text(found: Facts) -> str:
     lines = [f"{head} · {found.time}" if found.time else head]
     if found.line:
         lines.append(f"  {found.line}")
-    if found.metrics:
-        lines.append("  " + "   ".join(" ".join(filter(None, metric)) for metric in found.metrics))
+    if found.metrics or found.left:
+        shown = [" ".join(filter(None, metric)) for metric in found.metrics]
+        lines.append("  " + "   ".join([*shown, *filter(None, [found.left])]))
     lines += [f"    {found.failed_task} │ {line}" for line in found.last_lines]
     if found.advice:
         lines.append(f"  → {found.advice}")
@@ -300,8 +269,11 @@ def _resources(role: Mapping[str, Any]) -> str:
 
 
 def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tuple[str, str]]:
-    if plan.get("starts"):
-        yield "starts", str(plan["starts"])
+    if going.starts(plan):
+        yield "starts", going.starts(plan)
+    cost = going.cost(plan.get("estimate") or {})
+    if cost:
+        yield "cost", cost
     package = plan.get("package")
     if package:
         content = f"{words.count(int(package['files']), 'file')}, {words.size(int(package['bytes']))}"
@@ -313,6 +285,10 @@ def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tup
         yield "parameters", _pairs(plan["parameters"])
     if plan.get("secretNames"):
         yield "secrets", ", ".join(plan["secretNames"])
+    if plan.get("resumes"):
+        earlier = plan["resumes"]
+        content = f"{words.count(int(earlier['files']), 'file')}, {words.size(int(earlier['bytes']))}"
+        yield "resumes", f"{earlier['name']}: {content} in $PAI_CHECKPOINT_DIR"
     yield from card_files.plan_rows(plan)
     if plan.get("objects"):
         yield "objects", _objects(plan["objects"])
@@ -351,7 +327,7 @@ def bundle(view: Mapping[str, Any], problems: Iterable[Problem] = ()) -> dict[st
     if found.state not in words.FINAL:
         # Nothing redraws a snapshot until the state changes: a clock would stand still, a time stays true.
         since = view.get("startedAt") if found.state == "running" else view.get("since")
-        found = replace(found, time=f"since {words.clock(since or view.get('submittedAt'))}")
+        found = replace(found, time=f"since {words.clock(since or view.get('submittedAt'))}", left="")
     return {MIME: reference(view), "text/html": job_html(found), "text/plain": text(found)}
 
 

@@ -240,9 +240,18 @@ class JobsClient:
         """Stop a job, and return when its processes are gone."""
         return dict(self.ask("POST", quoted("jobs", ref, "stop"), body={}))
 
-    def retry(self, ref: str, secrets: Mapping[str, Any] | None = None) -> View:
-        """Submit the same document and package as a new job."""
-        body = {"requestId": str(uuid.uuid4()), **({"secrets": secrets} if secrets else {})}
+    def retry(
+        self, ref: str, secrets: Mapping[str, Any] | None = None, *, resume_from: str | None = None
+    ) -> View:
+        """Submit the same document and package as a new job.
+
+        Args:
+            ref: the job.
+            secrets: values that cannot be resolved again.
+            resume_from: the job with whose checkpoints it begins, often the same; None: with none.
+        """
+        changes = {"secrets": secrets, "resumeFrom": resume_from}
+        body = {"requestId": str(uuid.uuid4()), **{name: value for name, value in changes.items() if value}}
         return dict(self.ask("POST", quoted("jobs", ref, "retry"), body=body))
 
     def clone(self, ref: str, changes: Mapping[str, Any]) -> View:
@@ -250,7 +259,8 @@ class JobsClient:
 
         Args:
             ref: the job.
-            changes: ``document``: another text; ``secrets``: values that cannot be resolved again.
+            changes: ``document``: another text; ``secrets``: values that cannot be resolved again;
+                ``resumeFrom``: the job with whose checkpoints it begins.
         """
         body = {"requestId": str(uuid.uuid4()), **changes}
         return dict(self.ask("POST", quoted("jobs", ref, "clone"), body=body))

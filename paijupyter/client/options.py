@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from paijupyter.client.data_options import DATA_VERB
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
 from paijupyter.client.settings_options import PROFILE_VERB, SECRET_VERB
-from paijupyter.client.submit_options import AFTER, FILE, PARAM, SECRET, SUBMIT_OPTIONS
+from paijupyter.client.submit_options import AFTER, FILE, PARAM, RESUME_FROM, SECRET, SUBMIT_OPTIONS
 from paijupyter.errors import UsageProblem
 
 REF = Option(
@@ -77,8 +77,13 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "retry",
         "Submit the same document and package once more, as a new job.",
-        (REF, SECRET, *AFTER[1:]),
-        ("retry last --wait",),
+        (
+            REF,
+            Option("--resume", "Begin with the checkpoints that the job left", kind="flag", default="anew"),
+            SECRET,
+            *AFTER[1:],
+        ),
+        ("retry last --wait", "retry last --resume"),
     ),
     Verb(
         "clone",
@@ -88,6 +93,7 @@ VERBS: tuple[Verb, ...] = (
             Option("--name", "Short name of the copy", metavar="NAME", default="the same"),
             PARAM,
             FILE,
+            RESUME_FROM,
             SECRET,
             *AFTER[1:],
         ),

@@ -118,6 +118,7 @@ def prepare(
         "context": _context(origin, source, kernel_free=options.kernel_free),
         "requestId": str(uuid.uuid4()),
         "mode": "again" if options.again else "replace" if options.replace else "normal",
+        "resumeFrom": options.resume_from,
     }
     return Submission(request, secrets, left_out, (*source.problems, *problems, *hints))
 

@@ -142,7 +142,14 @@ _WITH = (
         default="what the task writes to $PAI_OUTPUT_DIR",
     ),
 )
+RESUME_FROM = Option(
+    "--resume-from",
+    "Begin with a copy of the checkpoints of this job, which has ended; they are in $PAI_CHECKPOINT_DIR",
+    metavar="JOB",
+    default="an empty folder",
+)
 _HOW = (
+    RESUME_FROM,
     Option("--time-limit", "Longest run time: 45s, 30m, 2h30m", metavar="TIME", default="none", field=True),
     Option(
         "--retry",

@@ -119,13 +119,13 @@ def _stop(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
 def _retry(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> Reply:
     before = find(client, options, origin)
     secrets = again(before.get("secretReferences") or {}, options.secret, ask)
-    view = client.retry(before["id"], secrets or None)
+    view = client.retry(before["id"], secrets or None, resume_from=before["id"] if options.resume else None)
     return Reply(f"`{view['name']}` is submitted from `{before['name']}`.", view, view=view, submitted=True)
 
 
 def _clone(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> Reply:
     before = find(client, options, origin)
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = {"resumeFrom": options.resume_from} if options.resume_from else {}
     if options.file is not None:
         changes["document"] = read_text(origin.folder / Path(options.file).expanduser())
     if parameters_of(options) or options.name:

@@ -41,6 +41,7 @@ ANY: Schema = {}
 TEXT: Schema = {"type": "string"}
 FLAG: Schema = {"type": "boolean"}
 COUNT: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
+NUMBER: Schema = {"type": "number"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 OBJECT: Schema = {"type": "object"}
 SHA256: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -98,9 +99,26 @@ JOB_VIEW: Schema = record(
     secretNames=many(TEXT),
     secretReferences={"type": "object", "additionalProperties": TEXT},
     outputs=many(record("path size", path=TEXT, size=COUNT)),
+    metrics=OBJECT,
+    progress=maybe(
+        record(
+            "done total unit",
+            done=NUMBER,
+            total=NUMBER,
+            unit=TEXT,
+            fraction=NUMBER,
+            etaSeconds=maybe(NUMBER),
+        )
+    ),
+    usage=maybe(record("tasks cpu memoryMB", tasks=COUNT, cpu=NUMBER, memoryMB=NUMBER, gpu=maybe(OBJECT))),
+    ports={"type": "object", "additionalProperties": OBJECT},
+    onEnd=maybe(record("state", state={"enum": ["running", "done", "failed"]}, message=TEXT, at=TIME)),
 )
-PLAN: Schema = record("ok problems", ok=FLAG, problems=many(named("Problem")))
-TASK: Schema = record("key role index state", key=TEXT, role=TEXT, index=COUNT, state=STATE)
+PLAN: Schema = record("ok problems", ok=FLAG, problems=many(named("Problem")), estimate=maybe(OBJECT))
+TASK: Schema = record(
+    "key role index state", key=TEXT, role=TEXT, index=COUNT, state=STATE, usage=maybe(OBJECT)
+)
+PORT: Schema = record("task label port path", task=TEXT, label=TEXT, port=COUNT, path=TEXT)
 PROFILE: Schema = record(
     "name kind default usable settings sources",
     name=TEXT,
@@ -143,8 +161,9 @@ SUBMIT_REQUEST: Schema = record(
     context=_CONTEXT,
     requestId=maybe(REQUEST_ID),
     mode={"type": "string", "enum": ["normal", "again", "replace"]},
+    resumeFrom=maybe(PLAIN),
 )
-RETRY_REQUEST: Schema = strict("", requestId=maybe(REQUEST_ID), secrets=_SECRETS)
+RETRY_REQUEST: Schema = strict("", requestId=maybe(REQUEST_ID), secrets=_SECRETS, resumeFrom=PLAIN)
 SECRETS_REQUEST: Schema = strict("", secrets=_SECRETS)
 CLONE_REQUEST: Schema = strict(
     "",
@@ -154,6 +173,7 @@ CLONE_REQUEST: Schema = strict(
     package=SHA256,
     secrets=_SECRETS,
     data={"type": "object", "additionalProperties": SHA256},
+    resumeFrom=PLAIN,
 )
 PACKAGE_REQUEST: Schema = {"anyOf": [strict("manifest", manifest=MANIFEST), strict("folder", folder=FOLDER)]}
 COMMIT_REQUEST: Schema = strict("manifest", manifest=MANIFEST)
@@ -168,6 +188,7 @@ COMPONENTS: dict[str, Schema] = {
     "Job": JOB_VIEW,
     "Plan": PLAN,
     "Task": TASK,
+    "Port": PORT,
     "File": FILE,
     "Profile": PROFILE,
     "SubmitRequest": SUBMIT_REQUEST,

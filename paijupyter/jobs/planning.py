@@ -7,7 +7,7 @@ import copy
 import logging
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,13 @@ from typing import Any
 from paijupyter.backends.base import Backend, BackendPlan, Data, Job, Package, Profile
 from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError, Problem, has_errors, in_order
 from paijupyter.jobs import secrets, sources
+from paijupyter.jobs.checkpoints import Earlier, look
+from paijupyter.jobs.estimate import estimate, setting_problems
 from paijupyter.jobs.identity import new_id
 from paijupyter.jobs.keyring import from_keyring
+from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.profiles import ProfileFiles
-from paijupyter.jobs.request import Request
+from paijupyter.jobs.request import Context, Request
 from paijupyter.jobs.view import json_safe
 from paijupyter.jobs.watchers import Backends
 from paijupyter.package import LocalStore, Manifest
@@ -41,6 +44,7 @@ class Prepared:
         plan: what the backend would do.
         manifest: the package's, or None.
         sources: its data.
+        earlier: the job with whose checkpoints it begins, or None.
         problems: all that was found, errors first.
     """
 
@@ -53,6 +57,7 @@ class Prepared:
     manifest: Manifest | None = None
     package_missing: bool = False
     sources: tuple[Data, ...] = ()
+    earlier: Earlier | None = None
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -88,7 +93,15 @@ class Prepared:
             "secretNames": secret_names(self.data),
             "data": [sources.summary(each) for each in self.sources],
             "outputs": output_globs(self.data),
+            "resumes": self.earlier.to_json() if self.earlier else None,
         }
+
+    def estimate(self, former: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return what it would cost and when it would start, given the view of its last run."""
+        if self.profile is None or self.plan is None:
+            return None
+        gpus = sum(int(role["instances"]) * int(role["gpu"] or 0) for role in role_facts(self.data))
+        return estimate(self.profile, gpus, extras_of(self.data).get("timeLimit"), self.plan.starts, former)
 
 
 class Planner:
@@ -99,9 +112,18 @@ class Planner:
         packages: the package store of this host.
         profiles: the profile files.
         backends: the backends in use.
+        find: returns the job that a reference in a context means.
     """
 
-    def __init__(self, jobs: Path, packages: LocalStore, profiles: ProfileFiles, backends: Backends) -> None:
+    def __init__(
+        self,
+        jobs: Path,
+        packages: LocalStore,
+        profiles: ProfileFiles,
+        backends: Backends,
+        find: Callable[[str, Context], LiveJob],
+    ) -> None:
+        self._find = find
         self._jobs = jobs
         self._packages = packages
         self._profiles = profiles
@@ -120,6 +142,8 @@ class Planner:
         given = asyncio.to_thread(sources.find, prepared.data, request.data, self._packages)
         found_data, found = await given
         prepared = replace(prepared, sources=found_data)
+        problems += found
+        prepared, found = await self._with_earlier(prepared, request)
         problems += found
         prepared, found = await self._with_backend(prepared, request)
         problems += found
@@ -172,11 +196,21 @@ class Planner:
         data = with_package(prepared.data, sha256)
         return replace(prepared, manifest=manifest, data=data), []
 
+    async def _with_earlier(self, prepared: Prepared, request: Request) -> tuple[Prepared, list[Problem]]:
+        if request.resume_from is None:
+            return prepared, []
+        try:
+            job = self._find(request.resume_from, request.context)
+            return replace(prepared, earlier=await asyncio.to_thread(look, job)), []
+        except PaiJupyterError as error:
+            return prepared, [_problem(error)]
+
     async def _with_backend(self, prepared: Prepared, request: Request) -> tuple[Prepared, list[Problem]]:
         try:
             profile = self._profiles.read().get(request.profile)
             prepared = replace(prepared, profile=profile)
-            return replace(prepared, backend=await self._backends.of(profile.name)), []
+            backend = await self._backends.of(profile.name)
+            return replace(prepared, backend=backend), setting_problems(profile)
         except PaiJupyterError as error:
             return prepared, [_problem(error)]
         except Exception as error:  # a backend of another package may fail in any way

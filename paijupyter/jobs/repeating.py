@@ -10,7 +10,7 @@ from paijupyter.jobs.record import Record
 from paijupyter.jobs.request import Context, Request
 from paijupyter.jobs.secrets import secrets_needed
 
-_CHANGEABLE = ("document", "secrets", "profile", "package", "data")
+_CHANGEABLE = ("document", "secrets", "profile", "package", "data", "resumeFrom")
 
 
 def request_again(record: Record, changes: Mapping[str, Any], request_id: str | None) -> Request:
@@ -38,6 +38,7 @@ def request_again(record: Record, changes: Mapping[str, Any], request_id: str | 
             "context": Context.of(facts).to_json(),
             "requestId": request_id,
             "mode": "again",
+            "resumeFrom": changes.get("resumeFrom"),
         },
         cloned_from=record.id,
     )

@@ -75,6 +75,7 @@ class Request:
         mode: ``normal``, ``again`` (though the cell's job is unfinished), ``replace`` (stop that one first).
         cloned_from: id of the job it repeats.
         data: hashes of the packages of data that travelled, by name.
+        resume_from: the job with whose checkpoints it begins, or None.
     """
 
     document: str
@@ -86,6 +87,7 @@ class Request:
     mode: str = "normal"
     cloned_from: str | None = None
     data: Mapping[str, str] = field(default_factory=dict)
+    resume_from: str | None = None
 
     @classmethod
     def of(cls, data: Mapping[str, Any], cloned_from: str | None = None) -> Request:
@@ -110,6 +112,7 @@ class Request:
             mode=mode,
             cloned_from=cloned_from,
             data=_texts(_object(data, "data")),
+            resume_from=_text(data, "resumeFrom") or None,
         )
 
 

@@ -25,9 +25,10 @@ from paijupyter.jobs.merged import merged_log
 from paijupyter.jobs.on_end import Hooks
 from paijupyter.jobs.outputs import list_outputs, output_file
 from paijupyter.jobs.planning import Planner
+from paijupyter.jobs.ports import not_open, open_ports
 from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.repeating import request_again
-from paijupyter.jobs.request import Request
+from paijupyter.jobs.request import Context, Request
 from paijupyter.jobs.secrets import Given, SecretStore
 from paijupyter.jobs.settings import Settings
 from paijupyter.jobs.storages import Storages
@@ -66,7 +67,9 @@ class JobService:
         place = Place(data, runtime)
         self._backends = Backends(place, self._profiles)
         self.settings = Settings(place, self._profiles, self._backends, self._unfinished_of)
-        planner = Planner(self._catalog.folder, self.packages, self._profiles, self._backends)
+        planner = Planner(
+            self._catalog.folder, self.packages, self._profiles, self._backends, self._in_context
+        )
         self._planner = planner
         self._sweeping: asyncio.Task[None] | None = None
         self._watchers = Watchers(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
@@ -140,7 +143,12 @@ class JobService:
             UsageProblem: if it is no submission request at all.
         """
         wish = Request.of(request)
-        return (await self._planner.prepare(wish)).to_json(wish)
+        prepared = await self._planner.prepare(wish)
+        former = self._catalog.index.latest_succeeded(prepared.short)
+        return {
+            **prepared.to_json(wish),
+            "estimate": prepared.estimate(self._catalog.view(former) if former else None),
+        }
 
     async def submit(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Submit a job.
@@ -170,7 +178,8 @@ class JobService:
 
         Args:
             ref: the job to copy.
-            changes: any of ``document``, ``secrets``, ``profile`` and ``package``, as in a submission.
+            changes: any of ``document``, ``secrets``, ``profile``, ``package`` and ``resumeFrom``, as in a
+                submission.
             request_id: makes a repeated call find the first one's job.
 
         Raises:
@@ -189,6 +198,9 @@ class JobService:
         row = self._catalog.find(ref)
         await self._submissions.give(self._catalog.job(row), Given(secrets))
         return self.get(row.id)
+
+    def _in_context(self, ref: str, context: Context) -> LiveJob:
+        return self._catalog.job(self._catalog.find(ref, folder=context.folder, kernel=context.kernel))
 
     async def _submit(self, request: Request) -> tuple[dict[str, Any], bool]:
         job, created = await self._submissions.submit(request)
@@ -248,6 +260,17 @@ class JobService:
         self._looker.note_reader()
         job = self._job(ref)
         return task_page(job, self._attempt(job, attempt), offset, limit)
+
+    def ports(self, ref: str) -> builtins.list[dict[str, Any]]:
+        """Return the open ports of a job, ``{task, label, port, path}`` each.
+
+        Raises:
+            Conflict: ``not-running`` if no task of it runs on this host.
+        """
+        job = self._job(ref)
+        if job.record.id not in self._catalog.live or job.life.state != "running":
+            raise not_open(job)
+        return open_ports(job)
 
     def export(self, ref: str, what: str) -> str:
         """Return the ``source`` document, byte for byte, or the ``submitted`` one."""

@@ -18,6 +18,7 @@ from paijupyter.errors import Conflict, InvalidDocument, PaiJupyterError
 from paijupyter.jobs import record as records
 from paijupyter.jobs import sources
 from paijupyter.jobs.catalog import Catalog
+from paijupyter.jobs.checkpoints import bring
 from paijupyter.jobs.clock import now
 from paijupyter.jobs.fetching import DataFailed, Fetching
 from paijupyter.jobs.host import Host
@@ -248,6 +249,9 @@ class Submissions:
             if live.life.final:
                 return  # stopped before it got this far
             mark = self._watchers.mark(profile)
+            earlier = live.record.facts.get("resumedFrom")
+            if earlier:
+                await asyncio.to_thread(bring, self._catalog.folder, earlier["id"], job.folder)
             try:
                 backend = await self._backends.of(profile)
                 await backend.submit(job, values)
@@ -339,7 +343,7 @@ def read_job(record: Record, planner: Planner) -> Job:
 
 
 def _facts(request: Request, prepared: Prepared, job: Job, host: Host) -> dict[str, Any]:
-    context, profile = request.context, prepared.profile
+    context, profile, earlier = request.context, prepared.profile, prepared.earlier
     names = secret_names(prepared.data)
     return {
         "schema": records.SCHEMA,
@@ -366,6 +370,7 @@ def _facts(request: Request, prepared: Prepared, job: Job, host: Host) -> dict[s
         "secretNames": names,
         "secretRefs": {name: ref for name, ref in request.secrets.references.items() if name in names},
         "clonedFrom": request.cloned_from,
+        "resumedFrom": {"id": earlier.id, "name": earlier.name} if earlier else None,
         "data": [sources.summary(each) for each in prepared.sources],
         "dataPackages": sources.packages_of(prepared.sources),
         "outputs": output_globs(prepared.data),

@@ -52,6 +52,7 @@ def job_view(
         "cell": facts.get("cell"),
         "packageSha256": facts.get("packageSha256"),
         "clonedFrom": facts.get("clonedFrom"),
+        "resumedFrom": facts.get("resumedFrom"),
         "attempt": life.attempt,
         "taskTotal": sum(roles.values()),
         "roles": {role: {"instances": count, "states": counts[role]} for role, count in roles.items()},
@@ -113,6 +114,8 @@ def _explanation(record: Record, life: Life, failed: Mapping[str, Any] | None) -
     if life.state == "waiting" and life.reason == "secret":
         name = record.facts["name"]
         return Explanation(life.message, f"Give it its values again: paijob secret give {name}")
+    if life.state == "waiting" and life.reason == "disk":
+        return Explanation(life.message, "Free room, for example by deleting old jobs: paijob delete NAME.")
     if life.state != "failed":
         return Explanation(life.message)
     task = failed or {}

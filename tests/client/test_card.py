@@ -305,3 +305,11 @@ def test_a_course_is_drawn_of_whatever_comes(values: list[object]) -> None:
     drawn = words.spark(values)
     assert len(drawn) <= 16
     assert set(drawn) <= set("▁▂▃▄▅▆▇█")
+
+
+def test_a_plan_says_with_whose_checkpoints_the_job_begins() -> None:
+    earlier = {"id": "1", "name": "mnist-k3f9qd", "files": 2, "bytes": 3_100_000}
+    text = card.plan_text(
+        card.plan_facts({"ok": True, "name": "mnist", "profile": "local", "resumes": earlier})
+    )
+    assert "resumes  mnist-k3f9qd: 2 files, 3.1 MB in $PAI_CHECKPOINT_DIR" in text

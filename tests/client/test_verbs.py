@@ -35,6 +35,7 @@ class FakeClient:
     def __init__(self) -> None:
         self.changes: Mapping[str, Any] = {}
         self.secrets: Any = None
+        self.resumed: str | None = None
 
     def get(self, ref: str, **_: Any) -> dict[str, Any]:
         return {"id": "1", "name": "first-k3f2qd", "state": "succeeded", "roles": {}}
@@ -46,8 +47,8 @@ class FakeClient:
         self.changes = changes
         return {"id": "2", "name": "first-aaaaa2", "state": "waiting", "roles": {}}
 
-    def retry(self, ref: str, secrets: Any = None) -> dict[str, Any]:
-        self.secrets = secrets
+    def retry(self, ref: str, secrets: Any = None, *, resume_from: str | None = None) -> dict[str, Any]:
+        self.secrets, self.resumed = secrets, resume_from
         return {"id": "2", "name": "first-aaaaa2", "state": "waiting", "roles": {}}
 
     def files(self, ref: str) -> list[dict[str, Any]]:
@@ -97,6 +98,16 @@ def test_secrets_are_given_again_for_a_retry_or_clone(tmp_path: Path) -> None:
     assert client.changes == {"secrets": {"A": {"reference": "keyring:k"}}}
     run(client, tmp_path, "retry")
     assert client.secrets is None
+
+
+def test_checkpoints_are_taken_along_only_when_asked(tmp_path: Path) -> None:
+    client = FakeClient()
+    run(client, tmp_path, "retry")
+    assert client.resumed is None
+    run(client, tmp_path, "retry", "--resume")
+    assert client.resumed == "1"
+    run(client, tmp_path, "clone", "--resume-from", "other")
+    assert client.changes == {"resumeFrom": "other"}
 
 
 def test_outputs_are_named_as_seen_from_here(tmp_path: Path) -> None:

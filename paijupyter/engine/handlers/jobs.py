@@ -35,10 +35,10 @@ async def stop(call: Call) -> Reply:
 
 async def retry(call: Call) -> Reply:
     """Submit the same document and package as a new job."""
-    secrets = call.body.get("secrets")
+    changes = {name: call.body[name] for name in ("secrets", "resumeFrom") if call.body.get(name)}
     request_id = call.body.get("requestId")
-    if secrets:
-        return Reply(await call.service.clone(call.path["ref"], {"secrets": secrets}, request_id), 201)
+    if changes:
+        return Reply(await call.service.clone(call.path["ref"], changes, request_id), 201)
     return Reply(await call.service.retry(call.path["ref"], request_id), 201)
 
 
@@ -51,6 +51,11 @@ async def clone(call: Call) -> Reply:
 async def export(call: Call) -> Reply:
     """Return the source document byte for byte, or the submitted one."""
     return Reply(call.service.export(call.path["ref"], call.query.get("what", "source")), media=YAML)
+
+
+async def ports(call: Call) -> Reply:
+    """Return the ports of the tasks that run."""
+    return Reply({"ports": list(call.service.ports(call.path["ref"]))})
 
 
 async def tasks(call: Call) -> Reply:
