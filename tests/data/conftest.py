@@ -95,11 +95,12 @@ def kit() -> SimpleNamespace:
 
 
 @pytest.fixture
-def profile(isolated_home: Path) -> Callable[..., Path]:
+def profile() -> Callable[..., Path]:
     """Return what writes the settings of the profile `local`."""
 
     def write_settings(**settings: Any) -> Path:
-        file = isolated_home / "config" / "paijupyter" / "profiles.yaml"
+        # Looked at when it is called: a Jupyter server of the test has a folder of its own.
+        file = Path(os.environ["JUPYTER_CONFIG_DIR"]) / "paijupyter" / "profiles.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"profiles": {"local": settings}}))
         return file
