@@ -11,12 +11,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paijupyter import paths
 from paijupyter.errors import PaiJupyterError
+from paijupyter.jobs import checks as looks
+from paijupyter.jobs.checks import Check
 
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient
@@ -24,25 +25,6 @@ if TYPE_CHECKING:
 SOCKET_LIMIT = 107  # bytes; what Linux takes for the path of a Unix socket
 _OLDEST = (3, 6)  # of the interpreter that a task runs with
 _SECONDS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding: what was looked at, whether it is well, what was seen, what mends it.
-
-    Attributes:
-        needed: whether jobs cannot run without it; else it is worth knowing only.
-    """
-
-    name: str
-    ok: bool
-    message: str
-    fix: str = ""
-    needed: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it for machines."""
-        return asdict(self)
 
 
 def examine(connect: Callable[[], JobsClient], python: str | None = None) -> list[Check]:
@@ -61,11 +43,21 @@ def examine(connect: Callable[[], JobsClient], python: str | None = None) -> lis
     ]
     engine = _guarded("engine", lambda: _engine(connect()))
     checks.append(engine)
+    return [*checks, *(_engines_checks(connect()) if engine.ok else _in_its_place())]
+
+
+def _engines_checks(client: JobsClient) -> list[Check]:
     try:
-        checks += [_of_engine(each) for each in connect().settings.doctor()] if engine.ok else []
+        return [_of_engine(each) for each in client.settings.doctor()]
     except PaiJupyterError as error:
-        checks.append(Check("engine's checks", False, error.message, error.hint))
-    return checks
+        return [Check("engine's checks", False, error.message, error.hint)]
+
+
+def _in_its_place() -> list[Check]:
+    """Look at what may be the reason why there is no engine."""
+    data = paths.data_dir()
+    checks = [looks.folder("data folder", data)]
+    return [*checks, _guarded("disk", lambda: looks.room(data))] if data.is_dir() else checks
 
 
 def _guarded(name: str, check: Callable[[], Check]) -> Check:

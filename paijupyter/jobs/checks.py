@@ -9,7 +9,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,10 @@ class Check:
     fix: str = ""
     needed: bool = True
 
+    def to_json(self) -> dict[str, Any]:
+        """Return it for machines."""
+        return asdict(self)
+
 
 async def examine(place: Place, profiles: Profiles, tests: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Look at everything that only the engine sees.
@@ -60,8 +64,15 @@ def folder(name: str, path: Path) -> Check:
     """Look whether a folder is there, writable, and nobody else's to write."""
     try:
         found = path.stat()
+    except FileNotFoundError:
+        above = next(each for each in path.parents if each.exists())
+        if os.access(above, os.W_OK | os.X_OK):
+            return Check(name, True, f"`{path}`, made when first needed")
+        return Check(name, False, f"`{path}` cannot be made in `{above}`", f"chmod u+rwx {above}")
     except OSError as error:
         return Check(name, False, f"`{path}`: {error.strerror}", f"mkdir -p -m 700 {path}")
+    if not stat.S_ISDIR(found.st_mode):
+        return Check(name, False, f"`{path}` is no folder", f"mv {path} {path}.old")
     if not os.access(path, os.W_OK | os.X_OK):
         return Check(name, False, f"`{path}` cannot be written", f"chmod u+rwx {path}")
     if found.st_uid != os.getuid():

@@ -162,7 +162,7 @@ class Settings:
         """Return the checks of this side, ``{name, ok, message, fix}`` each."""
         found = self._profiles.read()
         tests = [await self.test_profile(each) for each in sorted(found.by_name)]
-        return [asdict(check) for check in await checks.examine(self._place, found, tests)]
+        return [check.to_json() for check in await checks.examine(self._place, found, tests)]
 
 
 def _tested(

@@ -54,6 +54,11 @@ def candidates(before: list[str], fragment: str, *, is_cell: bool = False) -> li
     if fragment.startswith("-"):
         flags = [each.name for each in verb.options if each.name.startswith("-") and "magic" in each.surfaces]
         return _starting([*flags, "--help"], fragment)
+    words_of_verb = [each for each in verb.options if each.kind == "word"]
+    if len(words) == 1 and words_of_verb and words_of_verb[0].choices:
+        return _starting(words_of_verb[0].choices, fragment)
+    if verb.name == "profile" and len(words) == 2:
+        return _starting(_profile_names(), fragment)
     if any(each.name == "job" for each in verb.options):
         return _starting(["last", *_job_names()], fragment)
     return []

@@ -198,8 +198,12 @@ def test_doctor_names_a_socket_path_that_is_too_long_and_a_broken_interpreter(
     python.write_text("#!/bin/sh\necho no module >&2\nexit 1\n")
     python.chmod(0o755)
     checks = {check.name: check for check in examine(JobsClient.connect, str(python))}
-    assert not checks["socket path"].ok and "export PAIJUPYTER_RUNTIME_DIR=" in checks["socket path"].fix
+    assert not checks["socket path"].ok and "PAIJUPYTER_RUNTIME_DIR" in checks["socket path"].fix
     assert not checks["engine"].ok and checks["engine"].message
+    assert checks["data folder"].ok and "made when first needed" in checks["data folder"].message
+    (isolated_home / "data").write_text("in the way")
+    checks = {check.name: check for check in examine(JobsClient.connect, str(python))}
+    assert not checks["data folder"].ok and checks["data folder"].fix, "it may be why there is no engine"
     assert checks["interpreter"].message == f"`{python}` is broken: no module"
     assert "environment" in checks["interpreter"].fix
 

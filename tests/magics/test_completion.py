@@ -22,6 +22,9 @@ from paijupyter.magics.completion import candidates
         (["submit", "--profile"], "", ["local", "lab"]),
         (["submit", "--role"], "", []),
         (["export", "x", "--what"], "", ["source", "submitted"]),
+        (["profile"], "te", ["test"]),
+        (["profile", "show"], "la", ["lab"]),
+        (["secret"], "s", ["set"]),
         (["frobnicate"], "--he", ["--help"]),
     ],
 )

@@ -280,3 +280,18 @@ def test_the_package_is_that_of_the_notebook_not_of_the_working_directory(
     cell = kernel.run("%%paijob --wait\nimport helper\nprint(helper.WORD)\n")
     said = "".join(each["text"] for each in kernel.of(cell, "stream"))
     assert said.startswith("n-") and "worker-0  helped" in said
+
+
+def test_profiles_and_doctor_from_a_notebook_and_a_secret_that_nobody_can_type(folder: Path) -> None:
+    """O3, O20, P22: the same verbs as in a terminal; a notebook run without its user says so."""
+    outputs = execute(
+        folder,
+        "%paijob profile add half --set cpu=2",
+        "%paijob profile list",
+        "%paijob profile test half",
+        "%paijob doctor",
+    )
+    shown = ["".join(output.data["text/plain"] for output in each) for each in outputs]
+    assert "is added" in shown[0] and "half" in shown[1] and "✓ half answers" in shown[2]
+    assert "✓ engine" in shown[3] and "⚠ keyring" in shown[3]
+    execute(folder, "%paijob secret set TOKEN", fails=True)
