@@ -89,7 +89,8 @@ class Runner:
             self._reply(parsed)
 
     def _reply(self, parsed: Namespace) -> None:
-        progress = PackageProgress(Display(self._shell), ("sending", "sent")) if parsed.verb == "data" else None
+        sends = parsed.verb == "data"
+        progress = PackageProgress(Display(self._shell), ("sending", "sent")) if sends else None
         reply = verbs.run(lambda: self.client, parsed, self.origin(), getpass.getpass, progress)
         if getattr(parsed, "json", False):
             self._json(reply.data)

@@ -1,5 +1,7 @@
-"""Start of the archive: ``python -I -S boot.pyz SPEC`` boots, ``python boot.pyz missing FILE…`` checks,
-``python boot.pyz fetch REQUEST`` brings data."""
+"""Start of the archive: ``python -I -S boot.pyz SPEC`` boots a task.
+
+``python boot.pyz missing FILE…`` checks requirements, ``python boot.pyz fetch REQUEST`` brings data.
+"""
 
 import sys
 
