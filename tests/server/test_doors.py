@@ -65,10 +65,12 @@ class TestUnauthorised:
         with pytest.raises(HTTPClientError) as caught:
             await jp_fetch(*_url(route), method=route.method, body=_body(route))
         assert caught.value.code == 403
-        runs = route.path.rsplit("/", 1)[1] in {"retry", "clone"} or (route.method, route.path) == (
-            "POST",
-            "/v1/jobs",
-        )
+        runs = route.path.rsplit("/", 1)[1] in {"retry", "clone"} or (route.method, route.path) in {
+            ("POST", "/v1/jobs"),
+            ("POST", "/v1/jobs/{ref}/secrets"),
+        }
+        # A profile says how jobs run, so who changes one runs code.
+        runs = runs or (route.path.startswith("/v1/profiles") and route.method != "GET")
         asks = route.path.startswith(("/v1/plan", "/v1/document")) or route.method == "GET"
         action = "execute" if runs else "read" if asks else "write"
         assert set(Recorder.asked) == {(action, "paijupyter")}
