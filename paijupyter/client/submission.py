@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import sys
 import uuid
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +17,13 @@ from paijupyter.client.sources import Origin, Source, read_text, source_of
 from paijupyter.errors import InvalidDocument, Problem, UsageProblem, in_order
 
 if TYPE_CHECKING:
-    from paijupyter.package import Excluded
+    from paijupyter.client.beside import Beside
+    from paijupyter.client.environments import Environment
+    from paijupyter.client.imports import Uncovered
+    from paijupyter.package import Excluded, Manifest
     from paijupyter.protocol.secrets import SecretReference
 
+_PATIENCE = 0.02  # seconds that a submission waits for hints about its package
 Progress = Callable[[int, int], None]
 Ask = Callable[[str], str]
 
@@ -48,12 +53,14 @@ class Submission:
         secrets: the references to resolve.
         left_out: what the package leaves out, each in words.
         problems: warnings found before the engine was asked.
+        beside: what is being found about the package meanwhile.
     """
 
     request: Mapping[str, Any]
     secrets: tuple[SecretReference, ...] = ()
     left_out: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ def prepare(
     options, hints = with_defaults(options, origin.folder, document=_whole_document(options, origin, body))
     secrets = tuple(parse_secret(text) for text in options.secret)
     source = source_of(options, origin, body)
-    package, left_out, problems = _package(source, progress)
+    package, left_out, problems, beside = _package(source, origin, progress)
     data, found = _data(source, _data_folder(options, origin), progress)
     problems += found
     request = {
@@ -120,7 +127,7 @@ def prepare(
         "mode": "again" if options.again else "replace" if options.replace else "normal",
         "resumeFrom": options.resume_from,
     }
-    return Submission(request, secrets, left_out, (*source.problems, *problems, *hints))
+    return Submission(request, secrets, left_out, (*source.problems, *problems, *hints), beside)
 
 
 def _whole_document(options: Namespace, origin: Origin, body: str | None) -> Callable[[], str] | None:
@@ -132,14 +139,33 @@ def _whole_document(options: Namespace, origin: Origin, body: str | None) -> Cal
     return None
 
 
-def _package(source: Source, progress: Progress | None) -> tuple[str | None, tuple[str, ...], list[Problem]]:
+def _package(
+    source: Source, origin: Origin, progress: Progress | None
+) -> tuple[str | None, tuple[str, ...], list[Problem], Beside | None]:
     if source.root is None:
-        return None, (), []
+        return None, (), [], None
     from paijupyter.package import LocalStore, snapshot
 
     store = LocalStore(paths.data_dir())
     found = snapshot(source.root, store, progress=progress, extra_files=source.extra_files)
-    return found.sha256 or None, _left_out(found.excluded), list(found.problems)
+    beside = _look_beside(source, origin, found.manifest) if found.sha256 else None
+    return found.sha256 or None, _left_out(found.excluded), list(found.problems), beside
+
+
+def _look_beside(source: Source, origin: Origin, manifest: Manifest) -> Beside:
+    """Begin to look for what the package imports and does not require."""
+    from paijupyter.client.beside import Beside
+
+    root = source.root or origin.folder
+
+    def look(has: Environment) -> list[Uncovered]:
+        from paijupyter.client import imports
+        from paijupyter.protocol import read
+
+        extras = (read(source.document).data.get("extras") or {}).get("paijupyter") or {}
+        return imports.look(root, manifest, source.extra_files, extras.get("requirements"), has)
+
+    return Beside(origin.python or sys.executable, look)
 
 
 def _data_folder(options: Namespace, origin: Origin) -> Path:
@@ -201,13 +227,23 @@ def _context(origin: Origin, source: Source, *, kernel_free: bool) -> dict[str, 
     }
 
 
-def plan(client: Submitter, submission: Submission) -> dict[str, Any]:
-    """Return the Plan of a submission with the problems found here; no value of a secret is sent."""
+def plan(client: Submitter, submission: Submission, patience: float | None = None) -> dict[str, Any]:
+    """Return the Plan of a submission with the problems found here; no value of a secret is sent.
+
+    Args:
+        client: client of the engine.
+        submission: the prepared request.
+        patience: seconds to wait for what is being found about the package, None: all that it takes.
+    """
     references = {each.name: {"reference": each.text} for each in submission.secrets}
     found = dict(client.plan({**submission.request, "secrets": references}))
     found["problems"] = _without_unsent(found.get("problems") or (), submission.problems)
     known = {(each.get("code"), each.get("message")) for each in found["problems"]}
     ours = [each for each in submission.problems if (each.code, each.message) not in known]
+    if submission.beside:
+        uncovered, more = submission.beside.findings(found, patience)
+        found["imports"] = [each.to_json() for each in uncovered]
+        ours += more
     both = in_order([*ours, *(Problem.from_json(each) for each in found.get("problems") or ())])
     found["problems"] = [each.to_json() for each in both]
     found["ok"] = bool(found.get("ok", True)) and not any(each.severity == "error" for each in both)
@@ -232,7 +268,7 @@ def submit(client: Submitter, submission: Submission, ask: Ask = getpass.getpass
         PlanRefused: the plan has errors.
         PaiJupyterError: a secret cannot be resolved, or the engine refuses.
     """
-    planned = plan(client, submission)
+    planned = plan(client, submission, _PATIENCE)
     if not planned["ok"]:
         raise PlanRefused(planned, submission.left_out)
     secrets = resolve(submission.secrets, ask)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -199,7 +198,6 @@ def test_a_long_queue_tells_only_those_in_front() -> None:
     said: list[int] = []
     queue = Queue(Resources(1, 0, 0))
     queue.take(Resources(1, 0, 0))
-    begin = time.monotonic()
     for number in range(1000):
         queue.enter(
             Entry(Resources(1, 0, 0), lambda: None, lambda message, number=number: said.append(number))
@@ -209,4 +207,3 @@ def test_a_long_queue_tells_only_those_in_front() -> None:
     for _ in range(100):
         queue.give(Resources(1, 0, 0))
     assert len(said) < 100 * 25
-    assert time.monotonic() - begin < 30
