@@ -166,7 +166,7 @@ def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     if view.get("parameters"):
         yield "parameters", _pairs(view["parameters"])
     if view.get("secretNames"):
-        yield "secrets", ", ".join(view["secretNames"])
+        yield "secrets", _secrets(view)
     if view["state"] == "running":
         yield from going.rows(view)
     if view.get("packageSha256"):
@@ -224,6 +224,13 @@ def text(found: Facts) -> str:
 def problem_text(problem: Problem) -> str:
     """Draw one problem: its sign, its place, the sentence, and what to do."""
     return f"{words.SEVERITIES[problem.severity]} {problem}"
+
+
+def _secrets(found: Mapping[str, Any]) -> str:
+    """Name the secrets, each with where its value comes from: ``HF_TOKEN (keyring)``."""
+    references = found.get("secretReferences") or {}
+    schemes = {name: str(references.get(name) or "").partition(":")[0] for name in found["secretNames"]}
+    return ", ".join(f"{name} ({scheme})" if scheme else str(name) for name, scheme in schemes.items())
 
 
 def plan_facts(plan: Mapping[str, Any], excluded: Sequence[str] = ()) -> PlanFacts:
@@ -284,7 +291,7 @@ def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tup
     if plan.get("parameters"):
         yield "parameters", _pairs(plan["parameters"])
     if plan.get("secretNames"):
-        yield "secrets", ", ".join(plan["secretNames"])
+        yield "secrets", _secrets(plan)
     if plan.get("resumes"):
         earlier = plan["resumes"]
         content = f"{words.count(int(earlier['files']), 'file')}, {words.size(int(earlier['bytes']))}"

@@ -91,6 +91,7 @@ class Prepared:
             "starts": self.plan.starts if self.plan else "",
             "parameters": json_safe(self.data.get("parameters") or {}),
             "secretNames": secret_names(self.data),
+            "secretReferences": request.secrets.references,
             "data": [sources.summary(each) for each in self.sources],
             "outputs": output_globs(self.data),
             "resumes": self.earlier.to_json() if self.earlier else None,
