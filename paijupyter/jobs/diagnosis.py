@@ -118,6 +118,16 @@ def package_damaged(facts: Facts) -> Explanation | None:
     )
 
 
+def port_taken(facts: Facts) -> Explanation | None:
+    """Another program took a port that the task was given, in every attempt."""
+    if facts.reason != "ports":
+        return None
+    return Explanation(
+        facts.message or f"{facts.who} lost its port to another program.",
+        "Run it again; if it happens again, end the program that takes ports from 15000 on.",
+    )
+
+
 def no_shell(facts: Facts) -> Explanation | None:
     """There is no bash to run the command."""
     if facts.reason != "no-shell":
@@ -313,6 +323,7 @@ RULES: tuple[Callable[[Facts], Explanation | None], ...] = (
     preempted,
     requirements,
     package_damaged,
+    port_taken,
     no_shell,
     secret_gone,
     cuda_out_of_memory,

@@ -42,6 +42,7 @@ CASES = [
         "Correct",
     ),
     ("package_damaged", facts(reason="package"), "unpack", "submit the folder again"),
+    ("port_taken", facts(reason="ports"), "lost its port", "ports from 15000"),
     ("no_shell", facts(reason="no-shell"), "bash", "Install bash"),
     ("secret_gone", facts(reason="secret"), "secrets", "with its secrets"),
     (
