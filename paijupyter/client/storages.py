@@ -100,11 +100,14 @@ class StoragesClient:
                 with self._client.open("PUT", url, {**query, "offset": there["offset"]}, chunks) as answer:
                     answer.read()
                 return
-            except Unreachable:
+            except PaiJupyterError as error:
+                # An upload of before that broke off may have grown since it was asked for.
+                grown = error.code == "upload-offset"
                 meter.done = before
-                if failed >= _TRIES:
+                if not (grown or isinstance(error, Unreachable)) or failed >= _TRIES:
                     raise
-                self._client.again(failed)
+                if not grown:
+                    self._client.again(failed)
                 failed += 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
@@ -125,9 +126,13 @@ def _receive(
     data.inside(storage, path)  # once more, now that the folders are there
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(draft, flags, 0o666), "ab") as file:
+        # An upload that broke off may not have been noticed yet: its last bytes come first.
+        fcntl.flock(file, fcntl.LOCK_EX)
         there = os.fstat(file.fileno()).st_size
         if there != offset:
-            raise Conflict("upload-offset", f"`{path}` is there up to byte {there}, not {offset}.", "Ask again.")
+            raise Conflict(
+                "upload-offset", f"`{path}` is there up to byte {there}, not {offset}.", "Ask again."
+            )
         for chunk in chunks:
             there += len(chunk)
             if there > size:
@@ -142,7 +147,9 @@ def _receive(
     try:
         draft.replace(target)
     except OSError as error:
-        raise Conflict("is-folder", f"`{storage.name}:{path}` cannot be written: {error.strerror}.") from error
+        raise Conflict(
+            "is-folder", f"`{storage.name}:{path}` cannot be written: {error.strerror}."
+        ) from error
     return {"offset": there, "done": True}
 
 

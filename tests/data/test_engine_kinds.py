@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import signal
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -186,6 +189,34 @@ def test_memory_file_system_and_a_store_that_says_nothing(tmp_path: Path) -> Non
     kind.fetch(tmp_path / "d", lambda done, total: said.append((done, total)))
     assert (tmp_path / "d/b/c").read_bytes() == b"2"
     assert said[-1] == (11, 11)
+
+
+def test_two_at_once_fetch_once(well: Path, until: Any) -> None:
+    """As when an engine was killed, and what it had started still fetches for the one that follows."""
+    (well / "dry").touch()
+    request = {"data": str(paths.data_dir()), "job": "j", "source": WATER}
+    paths.data_dir().mkdir(parents=True)
+    both = [_fetcher(request) for _ in range(2)]
+    until(lambda: (well / "pid").exists())
+    (well / "dry").unlink()
+    answers = [json.loads(process.communicate(timeout=60)[0].splitlines()[-1]) for process in both]
+    assert answers[0] == answers[1]
+    assert "key" in answers[0]
+    assert (well / "drawn").read_text().splitlines() == ["from 0"]
+
+
+def _fetcher(request: dict[str, Any]) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paijupyter.data"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(request))
+    process.stdin.close()
+    process.stdin = None  # communicate() would flush it
+    return process
 
 
 def test_the_cache_forgets_what_nobody_uses(tmp_path: Path) -> None:

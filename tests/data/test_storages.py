@@ -276,6 +276,28 @@ def test_an_upload_goes_on_where_it_broke_off(profile: Callable[..., Path], tmp_
     assert os.listdir(root / "sets") == ["big"]
 
 
+def test_an_upload_that_another_one_overtakes_is_asked_for_again(
+    profile: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes of a connection that broke off may arrive after the question how many are there."""
+    root, source = tmp_path / "root", tmp_path / "big"
+    root.mkdir()
+    profile(storages={"team": {"path": str(root)}})
+    source.write_bytes(os.urandom(1_000_000))
+    client = JobsClient.connect()
+    ask, late = client.ask, [source.read_bytes()[:700_000]]
+
+    def overtaken(method: str, path: str, *more: Any) -> Any:
+        answer = ask(method, path, *more)
+        if path.endswith("/uploads") and late:
+            (root / f".big.{more[1]['sha256']}.upload").write_bytes(late.pop())
+        return answer
+
+    monkeypatch.setattr(client, "ask", overtaken)
+    client.storages().put(source, "team", "big")
+    assert (root / "big").read_bytes() == source.read_bytes()
+
+
 def test_bytes_of_another_file_are_refused(profile: Callable[..., Path], tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     profile(storages={"team": {"path": str(tmp_path / "root")}})
