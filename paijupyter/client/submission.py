@@ -115,7 +115,7 @@ def prepare(
     secrets = tuple(parse_secret(text) for text in options.secret)
     source = source_of(options, origin, body)
     package, left_out, problems, beside = _package(source, origin, progress)
-    data, found = _data(source, _data_folder(options, origin), progress)
+    data, found = data_of(source.document, _data_folder(options, origin), progress)
     problems += found
     request = {
         "document": source.document,
@@ -175,9 +175,20 @@ def _data_folder(options: Namespace, origin: Origin) -> Path:
     return (origin.folder / Path(options.file).expanduser()).parent
 
 
-def _data(source: Source, folder: Path, progress: Progress | None) -> tuple[dict[str, str], list[Problem]]:
-    """Put data that are files here into the store of this host; return their hashes by name."""
-    if "data" not in source.document:
+def data_of(
+    document: str, folder: Path, progress: Progress | None = None
+) -> tuple[dict[str, str], list[Problem]]:
+    """Put the data of a document that are files here into the store of this host.
+
+    Args:
+        document: its text.
+        folder: what their paths are relative to.
+        progress: called with bytes done and bytes in all.
+
+    Returns:
+        The hashes of what travels, by name, and what cannot and why.
+    """
+    if "data" not in document:
         return {}, []
     from paijupyter.data.files import take
     from paijupyter.package import LocalStore
@@ -185,7 +196,7 @@ def _data(source: Source, folder: Path, progress: Progress | None) -> tuple[dict
     from paijupyter.protocol.data import sources_of
 
     taken, problems = dict[str, str](), list[Problem]()
-    for index, each in enumerate(sources_of(read(source.document).data)):
+    for index, each in enumerate(sources_of(read(document).data)):
         if each.kind != "file":
             continue
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paijupyter.client import card, tables, words
 from paijupyter.client.sources import Origin, overridden, parameters_of, read_text, whole
-from paijupyter.client.submission import Ask, again
+from paijupyter.client.submission import Ask, again, data_of
 from paijupyter.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -127,7 +127,11 @@ def _clone(client: JobsClient, options: Namespace, origin: Origin, ask: Ask) -> 
     before = find(client, options, origin)
     changes: dict[str, Any] = {"resumeFrom": options.resume_from} if options.resume_from else {}
     if options.file is not None:
-        changes["document"] = read_text(origin.folder / Path(options.file).expanduser())
+        path = origin.folder / Path(options.file).expanduser()
+        changes["document"] = read_text(path)
+        # What is not here may be among the data of the first job; if not, the plan says so.
+        if data := data_of(changes["document"], path.parent)[0]:
+            changes["data"] = data
     if parameters_of(options) or options.name:
         text = changes.get("document") or client.export(before["id"], "source")
         changes["document"], _, _ = overridden(text, options)
