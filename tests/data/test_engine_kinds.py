@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from paijupyter import paths
+from paijupyter.client.client import JobsClient
 from paijupyter.data.cache import DataCache
 from paijupyter.errors import InvalidDocument
+from paijupyter.protocol import JobOptions, build_document, write
 
 READ = 'cat "$PAI_DATA_W/water"'
 WATER = {"name": "w", "uri": "well:water"}
@@ -189,6 +191,21 @@ def test_memory_file_system_and_a_store_that_says_nothing(tmp_path: Path) -> Non
     kind.fetch(tmp_path / "d", lambda done, total: said.append((done, total)))
     assert (tmp_path / "d/b/c").read_bytes() == b"2"
     assert said[-1] == (11, 11)
+
+
+def test_an_engine_killed_in_the_middle(well: Path, until: Any) -> None:
+    """kill -9 of a real engine while it fetches: the next one ends what was begun, and runs the job once."""
+    document = build_document(JobOptions("reader", [READ]))
+    document["extras"]["paijupyter"]["data"] = [WATER]
+    (well / "dry").touch()
+    client = JobsClient.connect()
+    view = client.submit({"document": write(document), "context": {"python": sys.executable}})
+    until(lambda: (well / "pid").exists())
+    os.kill(client.version()["engine"]["pid"], signal.SIGKILL)
+    (well / "dry").unlink()
+    assert client.wait(view["id"], timeout=60)["state"] == "succeeded"
+    log = "".join(chunk.text for chunk in client.logs(view["id"]))
+    assert log.count("clear water") == 1000
 
 
 def test_two_at_once_fetch_once(well: Path, until: Any) -> None:
