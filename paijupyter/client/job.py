@@ -141,15 +141,18 @@ class Job:
         self.view = self.client.stop(self.id)
         return self
 
-    def retry(self) -> Job:
+    def retry(self, resume_from: str | None = None) -> Job:
         """Submit the same document and package once more; return the new job's handle.
 
         Secrets of ``ask`` are asked for, those of ``env:`` read from this process's environment.
+
+        Args:
+            resume_from: a job with whose checkpoints it begins, often this one's name.
         """
         from paijupyter.client.submission import again
 
         secrets = again(self.view.get("secretReferences") or {}, (), getpass.getpass)
-        return Job(self.client.retry(self.id, secrets or None), self.client)
+        return Job(self.client.retry(self.id, secrets or None, resume_from=resume_from), self.client)
 
     def pull(self, dest: str | Path = ".", paths: Sequence[str] | None = None) -> list[Path]:
         """Bring the output files into a folder; return their paths there.

@@ -48,7 +48,7 @@ class FakeClient:
 
     stop = get
 
-    def retry(self, ref: str) -> Mapping[str, Any]:
+    def retry(self, ref: str, secrets: Any = None, **more: Any) -> Mapping[str, Any]:
         return view("waiting", id="02", name="mnist-aaaaa2")
 
     def logs(self, ref: str, task: str | None = None, **more: Any) -> Iterator[Chunk]:
