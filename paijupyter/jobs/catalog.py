@@ -19,6 +19,7 @@ from paijupyter.errors import Conflict, NotFound
 from paijupyter.jobs import record as records
 from paijupyter.jobs.events import EventBus
 from paijupyter.jobs.host import Host
+from paijupyter.jobs.identity import not_before
 from paijupyter.jobs.index import Index, Row
 from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
@@ -74,10 +75,11 @@ class Catalog:
     async def open(self) -> None:
         """Open the index, make it agree with the folders, and load this host's unfinished jobs."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._index = Index(self._data, self.host)
+        self._index = Index(self._data, self.host, self._rows)
         await asyncio.to_thread(records.sweep, self.folder, (), time.time() - _LEFTOVER_AGE)
         known = self.index.sizes()
         there = await asyncio.to_thread(records.folder_names, self.folder)
+        not_before(max(there, default=""))
         self.index.remove(known.keys() - there)
         # What the index calls final stays so; all else is read from its folder, which knows better.
         wanted = [job for job in sorted(there) if known.get(job) is not None or job not in known]
@@ -89,10 +91,14 @@ class Catalog:
 
     async def rebuild(self) -> None:
         """Make the index anew from the folders."""
+        rows = await asyncio.to_thread(self._rows)
         self.index.remove(self.index.sizes())
-        there = await asyncio.to_thread(records.folder_names, self.folder)
-        for job in await asyncio.to_thread(self._read_all, sorted(there)):
-            self._save(self.live.get(job.record.id, job))
+        self.index.put(rows)
+
+    def _rows(self) -> list[Row]:
+        """Return all rows of the index as the folders have them."""
+        found = self._read_all(sorted(records.folder_names(self.folder)))
+        return [self.live.get(job.record.id, job).row() for job in found]
 
     def close(self) -> None:
         """Close the index."""
@@ -204,6 +210,7 @@ class Catalog:
         live = self.live.get(row.id)
         if live is not None:
             return self._now(live)
+        row = self._unsaved.get(row.id, row)
         return at_this_moment(row.view, mine=row.host == self.host.name)
 
     def unfinished(self, profile: str | None = None) -> list[LiveJob]:
@@ -230,6 +237,8 @@ class Catalog:
 
     def look_around(self) -> None:
         """Take in what other hosts have done on a shared home; at most every two seconds."""
+        if self._unsaved:
+            self._write_unsaved()
         if time.monotonic() - self._looked < _LOOK_AGAIN:
             return
         self._looked = time.monotonic()
@@ -286,6 +295,9 @@ class Catalog:
     def _save(self, job: LiveJob) -> None:
         """Write a job's row; the index may fail, the folder has it all, and the row is tried again."""
         self._unsaved[job.record.id] = job.row()
+        self._write_unsaved()
+
+    def _write_unsaved(self) -> None:
         try:
             self.index.put(self._unsaved.values())
         except sqlite3.Error:

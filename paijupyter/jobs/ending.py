@@ -126,7 +126,10 @@ class Endings:
 
     async def _stop(self, live: LiveJob) -> None:
         job = live.record.id
-        await self._catalog.append(job, {"type": "stop-requested", "at": now(), "by": "user"})
+        try:
+            await self._catalog.append(job, {"type": "stop-requested", "at": now(), "by": "user"})
+        except OSError as error:  # a job that filled the disk must be one that can be stopped
+            _log.error("the wish to stop job %s is not recorded: %s", job, error)
         async with live.turn:
             if live.life.final or job not in self._catalog.live:
                 return

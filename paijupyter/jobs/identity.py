@@ -21,6 +21,16 @@ def new_id() -> str:
     return _base32(_last, _TIME_LENGTH) + _base32(secrets.randbits(40), _RANDOM_LENGTH)
 
 
+def not_before(job: str) -> None:
+    """Make the next ids larger than one that is known: the clock may have been set back since."""
+    global _last
+    number = 0
+    for digit in job[:_TIME_LENGTH]:
+        number = number * 32 + _DIGITS.index(digit)
+    if number < 32**_TIME_LENGTH // 2:  # one that nobody made by a clock must not use up all ids
+        _last = max(_last, number)
+
+
 def is_id(text: str) -> bool:
     """Say whether a text has the form of an id; names on disk that have not are not job folders."""
     return len(text) == _TIME_LENGTH + _RANDOM_LENGTH and not set(text) - set(_DIGITS)

@@ -10,16 +10,18 @@ import base64
 import json
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from paijupyter.backends.base import FINAL
 from paijupyter.errors import UsageProblem
 from paijupyter.jobs.host import Host, on_local_file_system
+from paijupyter.jobs.identity import is_id
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 APPLICATION_ID = 0x7061696A  # "paij": a file of another program is not taken for ours
 
 # One script per version; a database at version n gets scripts n, n+1, … Never edit one that was released.
@@ -51,6 +53,18 @@ MIGRATIONS = (
     CREATE INDEX by_cell ON jobs (cell) WHERE final = 0;
     CREATE INDEX by_request ON jobs (request_id) WHERE request_id IS NOT NULL;
     CREATE INDEX unfinished ON jobs (profile, submitted_at) WHERE final = 0;
+    """,
+    # Ids are in the order of submission; times are not, once the clock was set back.
+    """
+    DROP INDEX by_time;
+    DROP INDEX by_short_name;
+    DROP INDEX by_folder;
+    DROP INDEX by_kernel;
+    DROP INDEX unfinished;
+    CREATE INDEX by_short_name ON jobs (short_name, id);
+    CREATE INDEX by_folder ON jobs (folder, id);
+    CREATE INDEX by_kernel ON jobs (kernel, id);
+    CREATE INDEX unfinished ON jobs (profile, id) WHERE final = 0;
     """,
 )
 _COLUMNS = (
@@ -91,9 +105,16 @@ class Row:
 
 
 class Index:
-    """The index file of this host; opened, migrated or made anew at once."""
+    """The index file of this host; opened, migrated or made anew at once.
 
-    def __init__(self, data: Path, host: Host) -> None:
+    Args:
+        data: the data folder.
+        host: this machine.
+        refill: gives all rows, for a file that is found damaged while it is in use.
+    """
+
+    def __init__(self, data: Path, host: Host, refill: Callable[[], Iterable[Row]] = tuple) -> None:
+        self._refill = refill
         self._local = on_local_file_system(data)
         # On a shared file system each host has its own: SQLite's locks cannot be trusted there.
         self.path = data / ("index.sqlite" if self._local else f"index-{_file_name(host.name)}.sqlite")
@@ -106,13 +127,13 @@ class Index:
 
     def put(self, rows: Iterable[Row]) -> None:
         """Add or replace rows, all of them in one transaction."""
-        with self._db:
-            self._db.executemany(_UPSERT, [_values(row) for row in rows])
+        values = [_values(row) for row in rows]
+        self._sound(lambda: self._write(_UPSERT, values))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove rows."""
-        with self._db:
-            self._db.executemany("DELETE FROM jobs WHERE id = ?", [(each,) for each in ids])
+        values = [(each,) for each in ids]
+        self._sound(lambda: self._write("DELETE FROM jobs WHERE id = ?", values))
 
     def get(self, job: str) -> Row | None:
         """Return the row of an id."""
@@ -126,31 +147,35 @@ class Index:
         """Return the latest job of a ``kernel`` or ``folder``, or of ``all``."""
         return self._one(_SCOPES[scope], *(() if scope == "all" else (value,)))
 
+    def latest_succeeded(self, short_name: str) -> Row | None:
+        """Return the latest job of a short name that succeeded."""
+        return self._one("short_name = ? AND state = 'succeeded'", short_name)
+
     def by_request(self, request_id: str) -> Row | None:
         """Return the job that a request made."""
         return self._one("request_id = ?", request_id)
 
     def unfinished_of_cell(self, cell: str) -> list[Row]:
         """Return the unfinished jobs of a cell, latest first."""
-        return self._rows("final = 0 AND cell = ? ORDER BY submitted_at DESC, id DESC", cell)
+        return self._rows("final = 0 AND cell = ? ORDER BY id DESC", cell)
 
     def unfinished_named(self, short_name: str, folder: str | None) -> list[Row]:
         """Return the unfinished jobs of a short name in a folder, latest first."""
-        where = "final = 0 AND short_name = ? AND folder IS ? ORDER BY submitted_at DESC, id DESC"
+        where = "final = 0 AND short_name = ? AND folder IS ? ORDER BY id DESC"
         return self._rows(where, short_name, folder)
 
     def unfinished(self) -> list[Row]:
         """Return all unfinished jobs, oldest first."""
-        return self._rows("final = 0 ORDER BY submitted_at, id")
+        return self._rows("final = 0 ORDER BY id")
 
     def sizes(self) -> dict[str, int | None]:
         """Return of every unfinished job the length of the events it was made from; of a final one None."""
-        rows = self._db.execute("SELECT id, events_size, final FROM jobs")
+        rows = self._read("SELECT id, events_size, final FROM jobs")
         return {job: None if final else size for job, size, final in rows}
 
     def packages(self) -> set[str]:
         """Return the hashes of all packages that jobs were made with, those of their data included."""
-        rows = self._db.execute("SELECT DISTINCT package FROM jobs WHERE package IS NOT NULL")
+        rows = self._read("SELECT DISTINCT package FROM jobs WHERE package IS NOT NULL")
         found = {package for (package,) in rows}
         for (view,) in self._db.execute("SELECT view FROM jobs WHERE view LIKE '%\"data\":[{%'"):
             data = json.loads(view).get("data") or ()
@@ -179,27 +204,50 @@ class Index:
                 where.append(f"{column} = ?")
                 values.append(value)
         if cursor is not None:
-            where.append("(submitted_at, id) < (?, ?)")
-            values += _read_cursor(cursor)
-        order = "ORDER BY submitted_at DESC, id DESC LIMIT ?"
+            where.append("id < ?")
+            values.append(_read_cursor(cursor))
+        order = "ORDER BY id DESC LIMIT ?"
         rows = self._rows(f"{' AND '.join(where)} {order}", *values, limit + 1)
         more = len(rows) > limit
         return rows[:limit], _cursor(rows[limit - 1]) if more else None
 
     def _one(self, where: str, *values: Any) -> Row | None:
-        rows = self._rows(f"{where} ORDER BY submitted_at DESC, id DESC LIMIT 1", *values)
+        rows = self._rows(f"{where} ORDER BY id DESC LIMIT 1", *values)
         return rows[0] if rows else None
 
     def _rows(self, where: str, *values: Any) -> list[Row]:
         # `where` is always text of this module; values travel apart from it.
         query = f"SELECT {', '.join(_COLUMNS)} FROM jobs WHERE {where}"  # noqa: S608
-        return [_row(found) for found in self._db.execute(query, values)]
+        return [_row(found) for found in self._read(query, values)]
+
+    def _read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._sound(lambda: self._db.execute(query, values).fetchall())
+
+    def _write(self, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
+        with self._db:
+            self._db.executemany(statement, values)
+
+    def _sound(self, action: Callable[[], T]) -> T:
+        """Do something with the file; one that turns out to be damaged is made anew first."""
+        try:
+            return action()
+        except sqlite3.OperationalError:
+            raise  # full, locked or not readable: it is no better as a new file
+        except sqlite3.DatabaseError as error:
+            damage = error
+        self._db.close()
+        self._db = self._anew(damage)
+        self._write(_UPSERT, [_values(row) for row in self._refill()])
+        return action()
 
     def _open(self) -> sqlite3.Connection:
         try:
             return self._connect()
         except (sqlite3.DatabaseError, _Foreign) as error:
-            _log.warning("index %s is made anew: %s", self.path, error)
+            return self._anew(error)
+
+    def _anew(self, error: Exception) -> sqlite3.Connection:
+        _log.warning("index %s is made anew: %s", self.path, error)
         for suffix in ("", "-wal", "-shm", "-journal"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return self._connect()
@@ -253,15 +301,17 @@ def _row(found: tuple[Any, ...]) -> Row:
 
 
 def _cursor(row: Row) -> str:
-    return base64.urlsafe_b64encode(f"{row.submitted_at} {row.id}".encode()).decode()
+    return base64.urlsafe_b64encode(row.id.encode()).decode()
 
 
-def _read_cursor(text: str) -> Iterator[str]:
+def _read_cursor(text: str) -> str:
     try:
-        submitted_at, job = base64.urlsafe_b64decode(text.encode()).decode().split(" ")
+        job = base64.urlsafe_b64decode(text.encode()).decode()
     except ValueError as error:
         raise UsageProblem("Cursor is not one of this list.", "Start without a cursor.") from error
-    return iter((submitted_at, job))
+    if not is_id(job):
+        raise UsageProblem("Cursor is not one of this list.", "Start without a cursor.")
+    return job
 
 
 def _file_name(host: str) -> str:

@@ -100,7 +100,7 @@ class JobRun:
         if not self.journal.stop:
             self.journal.stop = True
             self._stop_requested.set()
-            await self._save()
+            await self._note()
             self._wake.set()
         await self.done.wait()
 
@@ -232,7 +232,7 @@ class JobRun:
 
     def _follow(self, attempt: Attempt) -> Course:
         self._attempt = attempt
-        self._course = Course(attempt, self.journal, self._save, self._say, self._wake)
+        self._course = Course(attempt, self.journal, self._note, self._say, self._wake)
         return self._course
 
     async def _prepare_retry(self, again: Again) -> None:
@@ -251,13 +251,9 @@ class JobRun:
         change = replace(change, failed_task=outcome.failed_task)
         self.journal.phase = "final"
         self.journal.last = self.current = replace(change, tasks=self.current.tasks)
-        try:
-            await self._save()
-            secrets_file(self._hall.place, self.job.id).unlink(missing_ok=True)
-        except OSError:
-            # The exit records lead the next engine to the same end.
-            _log.exception("the end of job %s could not be recorded", self.job.id)
+        await self._note()
         with contextlib.suppress(OSError):
+            secrets_file(self._hall.place, self.job.id).unlink(missing_ok=True)
             (self._hall.place.runtime / "tasks" / self.job.id).rmdir()
         self._on_done(self.job.id)
         self._hall.changes.publish(change)
@@ -283,6 +279,16 @@ class JobRun:
 
     async def _save(self) -> None:
         await asyncio.to_thread(journal.save, self.job, self.journal)
+
+    async def _note(self) -> None:
+        """Save what has been decided, if the disk lets us: a full one must not keep a job from its end.
+
+        Exit records and the service's own events lead the next engine to the same end.
+        """
+        try:
+            await self._save()
+        except OSError as error:
+            _log.error("what became of job %s is not recorded yet: %s", self.job.id, error)
 
 
 def _listed(names: list[str]) -> str:
