@@ -1,6 +1,7 @@
 """A control group of its own for the user's command: a limit of memory, and word of an end by memory."""
 
 import os
+import time
 
 from .memory import count_kills
 
@@ -8,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterator, List, Optional, Tuple
 
+_LOOKS = 20
+_PAUSE = 0.02  # seconds
 _MOUNT = "/sys/fs/cgroup"
 _LIMIT = {1: "memory.limit_in_bytes", 2: "memory.max"}
 _NO_SWAP = {1: "memory.memsw.limit_in_bytes", 2: "memory.swap.max"}
@@ -53,11 +56,15 @@ class ControlGroup:
         return count_kills(os.path.join(self.path, _EVENTS[self._version])) or 0
 
     def remove(self) -> None:
-        """Remove it; one that still has processes stays."""
-        try:
-            os.rmdir(self.path)
-        except OSError:
-            pass
+        """Remove it; one that keeps processes stays."""
+        for _ in range(_LOOKS):
+            try:
+                os.rmdir(self.path)
+                return
+            except FileNotFoundError:
+                return
+            except OSError:
+                time.sleep(_PAUSE)  # a process leaves its group a moment after it has ended
 
 
 def make(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job, Place, Profile, TaskStatus
-from paijupyter.backends.local import ends, gpus, host, tree
+from paijupyter.backends.local import ends, gpus, groups, host, tree
 from paijupyter.backends.local.environment import inherited
 from paijupyter.backends.local.files import TaskFiles, read_json, task_files, write_json
 from paijupyter.backends.local.ports import Ports
@@ -128,6 +128,8 @@ class Attempt:
         """End whatever was started and remove the folders of the attempt."""
         await tree.end([each.owner(self._marks(each)) for each in self.tasks.values() if each.process])
         self.close()
+        for each in self.tasks.values():
+            await groups.remove(each.files)
         await asyncio.to_thread(self._remove_folders)
 
     def meet(self, *, ending: bool) -> None:
@@ -164,6 +166,7 @@ class Attempt:
             for each in silent:
                 ends.write_for(each.files, stopped=each.signalled)
         for each in gone:
+            await groups.remove(each.files)
             self._take_end(each, ending)
         return sorted(gone, key=lambda each: each.status.ended_at or 0)
 
@@ -184,6 +187,7 @@ class Attempt:
         """Kill whatever still lives, and take it as stopped without a look at the disk."""
         await self.kill()
         for each in self.live:
+            await groups.remove(each.files)
             each.ended = True
             each.status = replace(each.status, state="stopped", reason="", ended_at=time.time())
         self.close()
@@ -236,9 +240,8 @@ class Attempt:
             each.process.close()
         facts: dict[str, Any] = read_json(each.files.exit) or {}
         each.status = ends.status(each.task, self.number, facts, ending=ending)
-        # Only there if the boot process could not remove them.
+        # Only there if the boot process could not remove it.
         shutil.rmtree(each.files.private, ignore_errors=True)
-        _remove_group(each.files)
         each.files.lock.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             if not each.files.boot_log.stat().st_size:
@@ -260,9 +263,3 @@ class Attempt:
             each.files.lock.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 each.files.folder.parent.rmdir()
-
-
-def _remove_group(files: TaskFiles) -> None:
-    with contextlib.suppress(OSError):
-        os.rmdir(files.group.read_text())
-        files.group.unlink()
