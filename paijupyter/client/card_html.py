@@ -79,13 +79,14 @@ def _header(colour: _Colour, icon: str, state: str, name: str, where: str, time:
     )
 
 
-def _metrics(metrics: Sequence[tuple[str, str, str]]) -> str:
+def _metrics(metrics: Sequence[tuple[str, str, str]], left: str) -> str:
     together = "display:inline-block;white-space:nowrap;margin-right:1.2em"
-    return " ".join(
+    drawn = " ".join(
         f'<span style="{together}">{escape(name)} <strong>{escape(value)}</strong> '
         f'<span aria-hidden="true" style="opacity:.6">{escape(course)}</span></span>'
         for name, value, course in metrics
     )
+    return f'{drawn} <span style="{_QUIET}">{escape(left)}</span>' if left else drawn
 
 
 def _rows(rows: Sequence[tuple[str, str]]) -> str:
@@ -146,7 +147,7 @@ def job_html(found: Facts) -> str:
         [
             _header(colour, found.icon, found.state, found.name, found.where, found.time),
             _line(rich(found.line)),
-            _line(_metrics(found.metrics)),
+            _line(_metrics(found.metrics, found.left)),
             f'<pre style="{_PRE}">{escape(lines)}</pre>' if lines else "",
             _line(advice, "margin-top:.5em;font-weight:500"),
             _rows(found.rows),

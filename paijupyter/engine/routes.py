@@ -240,6 +240,19 @@ _JOBS = (
     ),
     Route(
         "GET",
+        "/v1/jobs/{ref}/ports",
+        jobs.ports,
+        "List the ports of the tasks that run",
+        {
+            200: Answer(
+                "The ports; below `base_url` a Jupyter server passes on to one at its `path`.",
+                s.record("ports", ports=s.many(s.named("Port"))),
+            )
+        },
+        problems=(404, 409),
+    ),
+    Route(
+        "GET",
         "/v1/jobs/{ref}/logs",
         logs.logs,
         "Read the log of one task (`task`), or of all",

@@ -164,6 +164,9 @@ class Service(Protocol):
     ) -> dict[str, Any]:
         """Return a page of tasks."""
 
+    def ports(self, ref: str) -> Iterable[Mapping[str, Any]]:
+        """List the open ports of a running job."""
+
     async def stop(self, ref: str) -> dict[str, Any]:
         """Stop a job."""
 

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -286,17 +287,24 @@ def role_facts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _read_document(request: Request) -> tuple[dict[str, Any], dict[str, str], list[Problem]]:
     """Read, check and render: plain values, command per role, all problems."""
+    data, commands, problems = _read_text(request.document)
+    return copy.deepcopy(data), dict(commands), list(problems)
+
+
+@lru_cache(maxsize=16)
+def _read_text(text: str) -> tuple[dict[str, Any], dict[str, str], tuple[Problem, ...]]:
+    """Read a text once: a submission comes right after the plan of the same."""
     try:
-        document = read(request.document)
+        document = read(text)
     except InvalidDocument as error:
-        return {}, {}, list(error.problems)
+        return {}, {}, tuple(error.problems)
     problems = [*document.corrections, *check(document)]
+    commands: dict[str, str] = {}
     try:
         commands = dict(render_commands(document))
     except InvalidDocument as error:
-        commands = {}
         problems += error.problems
-    return copy.deepcopy(dict(document.data)), commands, problems
+    return dict(document.data), commands, tuple(problems)
 
 
 def _short_name(data: Mapping[str, Any], request: Request) -> str:

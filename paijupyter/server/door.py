@@ -46,7 +46,7 @@ class Collector:
 
 
 class Upstream:
-    """One connection to the engine, for one request."""
+    """One connection to the engine, or to a port of a task, for one request."""
 
     def __init__(self, stream: IOStream) -> None:
         self._stream = stream
@@ -64,6 +64,17 @@ class Upstream:
         """
         stream = IOStream(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         await stream.connect(str(path))
+        return cls(stream)
+
+    @classmethod
+    async def connect_port(cls, port: int) -> Upstream:
+        """Connect to a port of this host.
+
+        Raises:
+            StreamClosedError: if nobody listens there.
+        """
+        stream = IOStream(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        await stream.connect(("127.0.0.1", port))
         return cls(stream)
 
     async def exchange(

@@ -130,6 +130,12 @@ class FakeService:
         task = {"key": "worker-0", "role": "worker", "index": 0, "state": "running"}
         return {"tasks": [task][offset : offset + limit], "total": 1}
 
+    def ports(self, ref: str) -> list[dict[str, Any]]:
+        view = self.get(ref)
+        if view["state"] != "running":
+            raise Conflict("not-running", f"Job `{ref}` does not run on this host.")
+        return list(view.get("open") or ())
+
     async def stop(self, ref: str) -> dict[str, Any]:
         view = {**self.get(ref), "state": "stopped"}
         self._write(view)
