@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from paijupyter.jobs.files import sync_folder, to_json, write_synced
+from paijupyter.jobs.files import sync_folder, to_json, write_all_synced
 from paijupyter.jobs.identity import is_id
 
 SCHEMA = 1
@@ -108,14 +108,16 @@ def create(record: Record, document: str, submitted: str, commands: Mapping[str,
     draft = jobs / f"{DRAFT}{record.id}-{uuid.uuid4().hex[:8]}"
     draft.mkdir(mode=0o700, parents=True)
     try:
-        write_synced(draft / "job.json", to_json(record.facts) + b"\n")
-        write_synced(draft / "document.yaml", document.encode("utf-8"))
-        write_synced(draft / "submitted.yaml", submitted.encode("utf-8", "backslashreplace"))
-        write_synced(draft / "commands.json", to_json(commands) + b"\n")
-        write_synced(draft / "events.jsonl", to_json(first) + b"\n")
         for name in ("tasks", "output"):
             (draft / name).mkdir(mode=0o700)
-        sync_folder(draft)
+        contents = {
+            "job.json": to_json(record.facts) + b"\n",
+            "document.yaml": document.encode("utf-8"),
+            "submitted.yaml": submitted.encode("utf-8", "backslashreplace"),
+            "commands.json": to_json(commands) + b"\n",
+            "events.jsonl": to_json(first) + b"\n",
+        }
+        write_all_synced(draft, contents)
         draft.rename(record.folder)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)

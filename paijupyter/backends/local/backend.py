@@ -167,7 +167,6 @@ class LocalBackend:
             run = self._make_run(job, Journal())
             try:
                 await run.provide(secrets)
-                await asyncio.to_thread(journal.save, job, run.journal)
                 await run.begin()
             except Exception:
                 self._runs.pop(job.id, None)

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from paijupyter.backends.local.files import TaskFiles
 
 _CHUNK = 2**18  # bytes of one piece
-_POLL = (0.02, 0.05)  # seconds between looks: after news, and the longest
+_POLL = (0.01, 0.05)  # seconds between looks: after news, and the longest
+_SLOWER = 1.03  # by so much is each look later than the one before: the first line of a new task comes soon
 
 
 async def follow(files: TaskFiles, offset: int, has_ended: Callable[[], bool]) -> AsyncIterator[bytes]:
@@ -33,7 +34,7 @@ async def follow(files: TaskFiles, offset: int, has_ended: Callable[[], bool]) -
             return
         else:
             await asyncio.sleep(delay)
-            delay = min(delay * 1.2, _POLL[1])
+            delay = min(delay * _SLOWER, _POLL[1])
 
 
 def _read(files: TaskFiles, offset: int) -> bytes:

@@ -54,15 +54,17 @@ class JobRun:
 
         Raises:
             PaiJupyterError: if there was room and it did not start; nothing is left of it then.
+            OSError: if it cannot be recorded.
         """
         if not self._missing_secrets():
             self._share.ask()
-        if self._share.has_room and not self._hall.disk.shortage:
-            try:
-                await self._launch()
-            except PaiJupyterError:
-                self._share.give_back()
-                raise
+        starts = self._share.has_room and not self._hall.disk.shortage
+        try:
+            # One of them makes the job's journal; until then it counts as never taken.
+            await (self._launch() if starts else self._save())
+        except (PaiJupyterError, OSError):
+            self._share.give_back()
+            raise
         self._go_on()
 
     def resume(self) -> None:
