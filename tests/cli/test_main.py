@@ -76,7 +76,7 @@ class FakeClient:
     def stop(self, ref: str) -> dict[str, Any]:
         return {**self.view, "state": "stopped"}
 
-    def retry(self, ref: str, secrets: Any = None) -> dict[str, Any]:
+    def retry(self, ref: str, secrets: Any = None, *, resume_from: str | None = None) -> dict[str, Any]:
         return {**self.view, "name": "train-aaaaa2", "id": "02"}
 
     def delete(self, ref: str) -> None:

@@ -21,6 +21,14 @@ class Chunk:
     attempt: int = 0
 
 
+PROFILES = [{"name": "local", "kind": "local"}, {"name": "lab", "kind": "local"}]
+
+
+class FakeSettings:
+    def profiles(self) -> dict[str, Any]:
+        return {"profiles": PROFILES, "default": "local", "problems": []}
+
+
 class FakeClient:
     """Answers like the engine, about one job that it is told the states of."""
 
@@ -57,13 +65,17 @@ class FakeClient:
     def list(self, **_: Any) -> dict[str, Any]:
         return {"jobs": [self.view], "next": None, "seq": 1}
 
+    settings = FakeSettings()
+
     def profiles(self) -> list[dict[str, Any]]:
-        return [{"name": "local", "kind": "local"}, {"name": "lab", "kind": "local"}]
+        return PROFILES
 
     def stop(self, ref: str) -> dict[str, Any]:
         return {**self.view, "state": "stopped"}
 
-    def retry(self, ref: str, secrets: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def retry(
+        self, ref: str, secrets: Mapping[str, Any] | None = None, *, resume_from: str | None = None
+    ) -> dict[str, Any]:
         return {**self.view, "id": "02", "name": "mnist-aaaaa2"}
 
     def export(self, ref: str, what: str = "source") -> str:
