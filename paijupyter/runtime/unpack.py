@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     State = Tuple[int, int, int, int]
 
 PACK_LIMIT = 262144  # bytes; files of this size and more travel as blobs
+_SMALL_PACK = 4194304  # bytes
 _FICLONE = 0x40049409
 _LINK = "120000"
 _MODES = {"100644": 0o644, "100755": 0o755, _LINK: 0}
@@ -54,6 +55,18 @@ def unpack(package: "Dict[str, Any]", target: str, watch: "Watch") -> "Dict[byte
         raise Failure("package", "The package has a manifest that cannot be read (%s)." % error) from error
 
 
+def _sha256_for(size: int) -> "Any":
+    """Return sha256: hashlib loads OpenSSL, which takes longer than hashing a small package without it."""
+    for name in ("_sha2", "_sha256") if size < _SMALL_PACK else ():
+        try:
+            return __import__(name).sha256
+        except (ImportError, AttributeError):
+            pass
+    from hashlib import sha256
+
+    return sha256
+
+
 def state_of(found: os.stat_result) -> "State":
     """Return what changes when a file is written again."""
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
@@ -61,9 +74,7 @@ def state_of(found: os.stat_result) -> "State":
 
 class _Writer:
     def __init__(self, target: bytes, pack: "IO[bytes]", blobs: str) -> None:
-        from hashlib import sha256
-
-        self._sha256 = sha256
+        self._sha256 = _sha256_for(os.fstat(pack.fileno()).st_size)
         self._target = target
         self._pack = pack
         self._blobs = blobs
