@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from paijupyter.client import card_files, going, words
+from paijupyter.client.jupyter import server_address, server_base
 from paijupyter.errors import Problem, in_order
 from paijupyter.notebook.cell import ENTRY
 from paijupyter.protocol.names import split_suffix
@@ -40,6 +41,7 @@ class Facts:
         last_lines: end of the log of the task that failed.
         failed_task: key of that task.
         advice: what to do next.
+        ports: name and address of each port that can be opened.
         rows: label and value of the quieter facts.
         problems: what the plan found, worst first.
     """
@@ -54,6 +56,7 @@ class Facts:
     failed_task: str = ""
     last_lines: tuple[str, ...] = ()
     advice: str = ""
+    ports: tuple[tuple[str, str], ...] = ()
     rows: tuple[tuple[str, str], ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -89,13 +92,16 @@ def reference(view: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def facts(view: Mapping[str, Any], problems: Iterable[Problem] = (), now: datetime | None = None) -> Facts:
+def facts(
+    view: Mapping[str, Any], problems: Iterable[Problem] = (), now: datetime | None = None, base: str = ""
+) -> Facts:
     """Gather what the card of a job says.
 
     Args:
         view: a JobView.
         problems: what the plan found when the job was submitted.
         now: the time of the snapshot.
+        base: address or path of the Jupyter server, below which ports are opened.
     """
     state = str(view["state"])
     failed = view.get("failedTask") or {}
@@ -107,6 +113,7 @@ def facts(view: Mapping[str, Any], problems: Iterable[Problem] = (), now: dateti
         line=_line(view, failed),
         metrics=going.metrics(view),
         left=going.left(view),
+        ports=going.ports(view, base),
         failed_task=f"{failed['role']}-{failed['index']}" if failed else "",
         last_lines=tuple(_shown(line) for line in (failed.get("lastLines") or ())[-_LAST_LINES:]),
         advice=str(view.get("advice") or ""),
@@ -215,8 +222,11 @@ def text(found: Facts) -> str:
     lines += [f"    {found.failed_task} │ {line}" for line in found.last_lines]
     if found.advice:
         lines.append(f"  → {found.advice}")
-    width = max((len(label) for label, _ in found.rows), default=0)
-    lines += [f"  {label:<{width}}  {value}" for label, value in found.rows]
+    rows = found.rows
+    if found.ports:
+        rows = (("ports", ", ".join(f"{name} {address}" for name, address in found.ports)), *rows)
+    width = max((len(label) for label, _ in rows), default=0)
+    lines += [f"  {label:<{width}}  {value}" for label, value in rows]
     lines += [f"  {problem_text(problem)}" for problem in found.problems]
     return "\n".join(lines)
 
@@ -330,12 +340,16 @@ def bundle(view: Mapping[str, Any], problems: Iterable[Problem] = ()) -> dict[st
     """Return the MIME bundle of a job: the reference, and snapshots for where nothing draws it live."""
     from paijupyter.client.card_html import job_html
 
-    found = facts(view, problems)
+    found = facts(view, problems, base=server_base() if view.get("ports") else "")
     if found.state not in words.FINAL:
         # Nothing redraws a snapshot until the state changes: a clock would stand still, a time stays true.
         since = view.get("startedAt") if found.state == "running" else view.get("since")
         found = replace(found, time=f"since {words.clock(since or view.get('submittedAt'))}", left="")
-    return {MIME: reference(view), "text/html": job_html(found), "text/plain": text(found)}
+    return {
+        MIME: reference(view),
+        "text/html": job_html(found),
+        "text/plain": text(replace(found, ports=going.ports(view, server_address()))),
+    }
 
 
 def plan_bundle(plan: Mapping[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:

@@ -89,6 +89,15 @@ def _metrics(metrics: Sequence[tuple[str, str, str]], left: str) -> str:
     return f'{drawn} <span style="{_QUIET}">{escape(left)}</span>' if left else drawn
 
 
+def _ports(ports: Sequence[tuple[str, str]]) -> str:
+    link = "color:var(--jp-content-link-color,inherit);margin-right:1.2em"
+    drawn = " ".join(
+        f'<a href="{escape(address)}" target="_blank" rel="noopener" style="{link}">{escape(name)}</a>'
+        for name, address in ports
+    )
+    return _line(f'<span style="{_QUIET};margin-right:1.2em">ports</span> {drawn}') if drawn else ""
+
+
 def _rows(rows: Sequence[tuple[str, str]]) -> str:
     """Draw label and value as a table without lines, for it must also read well where styles are removed."""
     if not rows:
@@ -150,6 +159,7 @@ def job_html(found: Facts) -> str:
             _line(_metrics(found.metrics, found.left)),
             f'<pre style="{_PRE}">{escape(lines)}</pre>' if lines else "",
             _line(advice, "margin-top:.5em;font-weight:500"),
+            _ports(found.ports),
             _rows(found.rows),
             _folded(_counted(found.problems), _problems(found.problems)),
         ],

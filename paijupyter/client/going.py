@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from paijupyter.client import words
@@ -45,13 +45,10 @@ def left(view: Mapping[str, Any]) -> str:
 
 
 def rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Yield what else is said of a job that runs: what it uses, its ports."""
+    """Yield what else is said of a job that runs: what it uses."""
     used = usage(view.get("usage") or {})
     if used:
         yield "uses", used
-    opened = ports(view.get("ports") or {})
-    if opened:
-        yield "ports", opened
 
 
 def usage(found: Mapping[str, Any]) -> str:
@@ -70,22 +67,23 @@ def usage(found: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
-def ports(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
-    """Say the addresses of the ports that somebody asked for; every task has the built-in ones."""
-    return ", ".join(
-        f"{task} {label} {' '.join(f'http://127.0.0.1:{number}' for number in numbers)}"
-        for task, label, numbers in asked_for(found)
-    )
+def ports(view: Mapping[str, Any], base: str = "") -> tuple[tuple[str, str], ...]:
+    """Return name and address of the ports that somebody asked for; every task has the built-in ones.
 
-
-def asked_for(
-    found: Mapping[str, Mapping[str, Sequence[int]]],
-) -> Iterable[tuple[str, str, Sequence[int]]]:
-    """Yield task, label and numbers of the ports that are not built in."""
-    for task, labels in found.items():
+    Args:
+        view: a JobView.
+        base: address or path of the Jupyter server that opens them; "" for this host's own address.
+    """
+    if view["state"] != "running":
+        return ()
+    found = []
+    for task, labels in (view.get("ports") or {}).items():
         for label, numbers in labels.items():
-            if label not in _BUILT_IN_PORTS:
-                yield task, label, numbers
+            for place, number in enumerate(numbers if label not in _BUILT_IN_PORTS else ()):
+                name = f"{label}.{place}" if place else label
+                through = f"{base}paijupyter/v1/jobs/{view['id']}/ports/{task}/{name}/"
+                found.append((f"{task} {name}", through if base else f"http://127.0.0.1:{number}"))
+    return tuple(found)
 
 
 def cost(found: Mapping[str, Any]) -> str:

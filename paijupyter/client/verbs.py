@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paijupyter.client import card, tables, words
+from paijupyter.client.jupyter import server_address
 from paijupyter.client.sources import Origin, overridden, parameters_of, read_text, whole
 from paijupyter.client.submission import Ask, again, data_of
 from paijupyter.errors import UsageProblem
@@ -103,7 +104,7 @@ def _list(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
 
 def _get(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     view = find(client, options, origin)
-    return Reply(card.text(card.facts(view)), view, view=view)
+    return Reply(card.text(card.facts(view, base=server_address())), view, view=view)
 
 
 def _stop(client: JobsClient, options: Namespace, origin: Origin) -> Reply:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paijupyter.client import card, words
+from paijupyter.client import card, going, words
 from paijupyter.client.card_html import job_html, plan_html, rich
 from paijupyter.errors import Problem
 
@@ -137,9 +137,47 @@ def test_a_counter_and_its_total_are_progress() -> None:
 
 def test_ports_that_were_asked_for_are_shown_while_they_are_open() -> None:
     ports = {"ps-0": {"tb": [15316, 15317], "ssh": [1]}, "worker-0": {"http": [2]}}
-    assert ("ports", "ps-0 tb 15316 15317") in card.facts(view(ports=ports), now=NOW).rows
-    assert "ports" not in dict(card.facts(failed(ports=ports), now=NOW).rows)
-    assert "ports" not in dict(card.facts(view(ports={"w-0": {"ssh": [1]}}), now=NOW).rows)
+    found = card.facts(view(ports=ports), now=NOW)
+    assert found.ports == (("ps-0 tb", "http://127.0.0.1:15316"), ("ps-0 tb.1", "http://127.0.0.1:15317"))
+    assert "ps-0 tb http://127.0.0.1:15316, ps-0 tb.1 http://127.0.0.1:15317" in card.text(found)
+    assert not card.facts(failed(ports=ports), now=NOW).ports
+    assert not card.facts(view(ports={"w-0": {"ssh": [1]}}), now=NOW).ports
+
+
+@pytest.mark.parametrize("known", ["hub", "kernel", "terminal", "nothing"])
+def test_ports_lead_through_the_jupyter_server_where_it_is_known(monkeypatch, isolated_home, known) -> None:
+    """O22: below base_url, also on a Hub; a path is a link in a page only, not in text."""
+    for name in ("JUPYTER_SERVER_URL", "JUPYTERHUB_SERVICE_PREFIX", "JPY_PARENT_PID"):
+        monkeypatch.delenv(name, raising=False)
+    base = {"hub": "/user/x/", "kernel": "/a%40b/", "terminal": "http://h:8888/lab/", "nothing": ""}[known]
+    if known == "hub":
+        monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", base)
+    if known == "terminal":
+        monkeypatch.setenv("JUPYTER_SERVER_URL", base)
+    if known == "kernel":
+        monkeypatch.setenv("JPY_PARENT_PID", "4711")
+        folder = isolated_home / "jrun"
+        folder.mkdir()
+        (folder / "jpserver-4711.json").write_text(json.dumps({"base_url": base}))
+    shown = card.bundle(view(ports={"ps-0": {"tb": [15316]}}))
+    path = f"{base}paijupyter/v1/jobs/01JD/ports/ps-0/tb/"
+    here = "http://127.0.0.1:15316"
+    assert f'<a href="{path if base else here}"' in shown["text/html"]
+    assert f"ps-0 tb {path if known == 'terminal' else here}\n" in shown["text/plain"]
+
+
+def test_progress_says_how_far_and_how_long(monkeypatch) -> None:
+    """O30: the bar of screens.md; a snapshot that nobody redraws makes no promise."""
+    progress = {"done": 7, "total": 20, "unit": "epoch", "fraction": 0.33, "etaSeconds": 1083}
+    usage = {"tasks": 4, "cpu": 3.42, "memoryMB": 812, "gpu": {"count": 2, "busy": 0.87, "memoryMB": 2048}}
+    found = view(metrics={"last": {"loss": 0.14, "epoch": 7, "epochs": 20}}, progress=progress, usage=usage)
+    text = card.text(card.facts(found, now=NOW))
+    assert "  epoch 7/20 ▓▓▓▓▓░░░░░░░░░░░   loss 0.14   ~ 18 min left\n" in text
+    assert "uses        3.4 CPU, 812 MiB, 2 GPU 87 % 2 GiB" in text
+    assert "left" in job_html(card.facts(found, now=NOW)) and "left" not in card.bundle(found)["text/plain"]
+    for seconds, said in ((5, "~ 5 s left"), (7200, "~ 2 h left"), (400000, "~ 5 d left")):
+        assert going.left({"state": "running", "progress": {"etaSeconds": seconds}}) == said
+    assert going.left({"state": "failed", "progress": {"etaSeconds": 5}}) == ""
 
 
 def test_a_waiting_card_has_a_reason_and_a_clock() -> None:
