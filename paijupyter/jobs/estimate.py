@@ -27,7 +27,7 @@ def estimate(
         gpus: how many GPUs it asks for.
         time_limit: its time limit in seconds, if it has one.
         starts: what the backend says about its start.
-        former: the view of the last job of its name that succeeded.
+        former: the view of the last job of its name that succeeded there.
 
     Returns:
         ``{gpu, gpuHours, like, perHour, cost, atMost, currency, startsInSeconds}``, each None if unknown.

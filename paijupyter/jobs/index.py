@@ -147,9 +147,9 @@ class Index:
         """Return the latest job of a ``kernel`` or ``folder``, or of ``all``."""
         return self._one(_SCOPES[scope], *(() if scope == "all" else (value,)))
 
-    def latest_succeeded(self, short_name: str) -> Row | None:
-        """Return the latest job of a short name that succeeded."""
-        return self._one("short_name = ? AND state = 'succeeded'", short_name)
+    def latest_succeeded(self, short_name: str, profile: str) -> Row | None:
+        """Return the latest job of a short name that succeeded on a profile."""
+        return self._one("short_name = ? AND profile = ? AND state = 'succeeded'", short_name, profile)
 
     def by_request(self, request_id: str) -> Row | None:
         """Return the job that a request made."""

@@ -32,6 +32,7 @@ from paijupyter.jobs.profiles import ProfileFiles
 
 _log = logging.getLogger(__name__)
 PAUSES = (1.0, 5.0)  # seconds before a further try: the first, and all later ones
+HOME = os.path.expanduser("~")
 _AT_ONCE = 4
 _SAID = 400  # characters kept of what a failing hook has to say
 _LAST_WORDS = 5.0  # seconds that hooks under way get when the engine ends
@@ -181,7 +182,7 @@ async def _command(hook: Hook, live: LiveJob, body: bytes) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env={**os.environ, **facts},
-            cwd="/",
+            cwd=HOME,
             start_new_session=True,
         )
     except OSError as error:

@@ -144,7 +144,8 @@ class JobService:
         """
         wish = Request.of(request)
         prepared = await self._planner.prepare(wish)
-        former = self._catalog.index.latest_succeeded(prepared.short)
+        profile = prepared.profile.name if prepared.profile else ""
+        former = self._catalog.index.latest_succeeded(prepared.short, profile)
         return {
             **prepared.to_json(wish),
             "estimate": prepared.estimate(self._catalog.view(former) if former else None),
