@@ -11,7 +11,7 @@ from typing import Any
 from paijupyter.backends.base import Job, Usage
 from paijupyter.jobs.index import Row
 from paijupyter.jobs.life import Life, fold
-from paijupyter.jobs.metrics import Metrics
+from paijupyter.jobs.metrics import STEP, Metrics
 from paijupyter.jobs.outputs import list_outputs
 from paijupyter.jobs.record import Record
 from paijupyter.jobs.usage import total_usage
@@ -53,11 +53,12 @@ class LiveJob:
         live.look()
         return live
 
-    def look(self, life: Life | None = None) -> bool:
+    def look(self, life: Life | None = None, limit: int = STEP) -> bool:
         """Look at the files the job writes; say whether there is something new. Once final, at all of them.
 
         Args:
             life: the state for which to look, if it is about to come.
+            limit: bytes to read of each file of a job that is not final; all of them take some 30 ms.
         """
         life = life or self.life
         attempt = life.attempt
@@ -66,7 +67,7 @@ class LiveJob:
         if self._ports[0] != attempt and life.state == "running":
             self._ports = (attempt, _ports(self._chief_folder(attempt) / "spec.json"))
         if not life.final:
-            return self._metrics.read()
+            return self._metrics.read(limit)
         self._metrics.read_all()
         self._outputs = list_outputs(self.record.folder, _SHOWN_OUTPUTS)
         self.usage = {}

@@ -40,6 +40,7 @@ from paijupyter.package import LocalStore
 _log = logging.getLogger(__name__)
 STATES = ("waiting", "running", "succeeded", "failed", "stopped")
 LIMIT = 1000
+_GLANCE = 1 << 13  # bytes of a log read while a caller and the whole loop wait; the rest is read beside it
 
 
 class JobService:
@@ -251,7 +252,7 @@ class JobService:
         live = self._catalog.live.get(row.id)
         if live is not None:
             self._looker.note_reader()
-            live.look()
+            live.look(limit=_GLANCE)
         return self._catalog.view(row)
 
     def tasks(
