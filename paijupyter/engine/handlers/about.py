@@ -65,7 +65,7 @@ def is_newer(ours: str, theirs: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _kinds(installed: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the kinds of backends; looking through all distributions takes longer than everything else here."""
+    """Return the kinds of backends; a look through all distributions takes longer than all else here."""
     return tuple(sorted(backend_kinds()))
 
 
