@@ -38,6 +38,7 @@ ServiceFactory = Callable[[Path, Path], Service]
 IDLE_SECONDS = 600.0
 _LOCK_SECONDS = 30.0
 _GRACE_SECONDS = 5.0
+_TURN_SECONDS = 0.0005  # how long a thread may keep the loop from going on after each of its system calls
 _log = logging.getLogger(__name__)
 
 
@@ -51,6 +52,7 @@ def run(make_service: ServiceFactory | None = None) -> int:
         The exit status: 0 at a proper end, also if another engine serves already.
     """
     try:
+        sys.setswitchinterval(_TURN_SECONDS)
         runtime, data = paths.runtime_dir(), paths.data_dir()
         open_log(runtime / "engine.log")
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
