@@ -58,7 +58,7 @@ class LiveJob:
 
         Args:
             life: the state for which to look, if it is about to come.
-            limit: bytes to read of each file of a job that is not final; all of them take some 30 ms.
+            limit: bytes to read of each file of a job that is not final.
         """
         life = life or self.life
         attempt = life.attempt

@@ -24,8 +24,8 @@ from paijupyter.jobs.tail import Tail
 __all__ = ["NAMES", "POINTS", "Metrics"]
 
 _log = logging.getLogger(__name__)
-STEP = 1 << 17  # bytes of one look: what a second may cost
-BACKLOG = 1 << 20  # a log that is further ahead than this is read from its end
+STEP = 1 << 14  # bytes of one look: some 4 ms, which whoever follows a log has to wait for
+BACKLOG = 1 << 17  # a log that is further ahead than this is read from its end
 _SCHEMA = 1
 _NAMES_SEEN = 1024
 _SOURCES = ("file", "json", "text")
