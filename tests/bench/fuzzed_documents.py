@@ -131,6 +131,9 @@ def _schema(corpus: str) -> Any:
     parts = json.loads((Path(corpus) / "pai-derived" / "rest-server-protocol-v2.schema.json").read_text())
     whole = _resolved(parts["protocol"], parts["base"])
     whole.pop("$id", None)
+    (role,) = whole["properties"]["taskRoles"]["patternProperties"].values()
+    # Later versions of the original have it; this schema lets anything pass as one.
+    role["properties"]["extraContainerOptions"]["properties"]["infiniband"] = {"type": "boolean"}
     return jsonschema.Draft7Validator(whole)
 
 
