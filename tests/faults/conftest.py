@@ -39,7 +39,7 @@ taskRoles:
 """
 _COMMANDS = {
     "running": "echo begin\nuntil [ -e {go} ]; do sleep 0.02; done\necho end",
-    "ending": "trap 'until [ -e {go} ]; do sleep 0.02; done; echo end; exit 0' TERM\necho begin\n"
+    "ending": "trap 'touch {go}.told; until [ -e {go} ]; do sleep 0.02; done; echo end; exit 0' TERM\necho begin\n"
     "while :; do sleep 0.02 || true; done",
 }
 _PLAIN = "echo begin\necho end"
@@ -88,7 +88,8 @@ class Life:
         if self.step == "ending":
             self._stopper = threading.Thread(target=self._stop)
             self._stopper.start()
-            self._until(lambda: client.get(job)["reason"] == "stopping", why="the wish to stop")
+            self._until(Path(f"{self.go}.told").exists, why="the wish to stop")
+            assert client.get(job)["reason"] == "stopping"
         if self.step == "ended":
             client.wait(job, timeout=60)
 
