@@ -39,8 +39,8 @@ taskRoles:
 """
 _COMMANDS = {
     "running": "echo begin\nuntil [ -e {go} ]; do sleep 0.02; done\necho end",
-    "ending": "trap 'touch {go}.told; until [ -e {go} ]; do sleep 0.02; done; echo end; exit 0' TERM\necho begin\n"
-    "while :; do sleep 0.02 || true; done",
+    "ending": "trap 'touch {go}.told; until [ -e {go} ]; do sleep 0.02; done; echo end; exit 0' TERM\n"
+    "echo begin\nwhile :; do sleep 0.02 || true; done",
 }
 _PLAIN = "echo begin\necho end"
 
