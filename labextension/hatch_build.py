@@ -1,7 +1,7 @@
-"""Build the front end into what hatch installs; nothing to do where a production bundle of these sources is there.
+"""Build the front end into what hatch installs, unless a production bundle of these very sources is there.
 
-What a build needs (Node, the bundler) is asked for only when there is something to build, and Node itself only
-where there is no ``npm``. A bundle is named by the hash of its sources: it cannot be stale.
+What a build needs (Node, the bundler) is asked for only when there is something to build, and Node itself
+only where there is no ``npm``. A bundle carries the hash of its sources: it cannot be stale.
 """
 
 from __future__ import annotations

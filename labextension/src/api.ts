@@ -77,12 +77,7 @@ export class Api implements ISource {
     return this.url(`jobs/${encodeURIComponent(id)}/logs`, { task });
   }
 
-  async follow(
-    since: number,
-    signal: AbortSignal,
-    opened: () => void,
-    take: (event: JobEvent) => void
-  ): Promise<void> {
+  async follow(since: number, signal: AbortSignal, opened: () => void, take: (event: JobEvent) => void): Promise<void> {
     // A browser has six connections to a server. A page that nobody sees holds none of them: it asks now and then.
     const hidden = document.hidden;
     for (;;) {
@@ -184,12 +179,7 @@ function requestId(): string {
 async function problem(response: Response): Promise<ApiError> {
   if ((response.headers.get('Content-Type') ?? '').includes('problem+json')) {
     const found = (await response.json()) as Record<string, string>;
-    return new ApiError(
-      response.status,
-      found.code ?? 'problem',
-      found.title ?? found.detail ?? '',
-      found.hint ?? ''
-    );
+    return new ApiError(response.status, found.code ?? 'problem', found.title ?? found.detail ?? '', found.hint ?? '');
   }
   return new ApiError(response.status, '', `${response.status} ${response.statusText}`);
 }

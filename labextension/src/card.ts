@@ -133,7 +133,9 @@ export class JobCard extends Widget {
       logs: new Button(trans.__('Logs'), trans.__('Open the log'), () => run(CommandIDs.openLog)),
       tasks: new Button(trans.__('Tasks'), trans.__('Show all tasks'), () => this._panel.toggle('tasks')),
       outputs: new Button(trans.__('Outputs'), trans.__('Show the output files'), () => this._panel.toggle('outputs')),
-      stop: new Button(trans.__('Stop'), trans.__('Stop the job; its record and logs stay'), () => run(CommandIDs.stop)),
+      stop: new Button(trans.__('Stop'), trans.__('Stop the job; its record and logs stay'), () =>
+        run(CommandIDs.stop)
+      ),
       retry: new Button(trans.__('Retry'), trans.__('Submit the same document and package as a new job'), () =>
         this._retry()
       ),
@@ -310,9 +312,7 @@ export class JobCard extends Widget {
       [trans.__('package'), (job.packageSha256 ?? '').slice(0, HASH)],
       [trans.__('outputs'), outputsText(job.outputs, trans)],
       [trans.__('attempt'), job.attempt ? String(job.attempt + 1) : ''],
-      job.endedAt
-        ? [trans.__('ended'), localTime(job.endedAt)]
-        : [trans.__('submitted'), localTime(job.submittedAt)]
+      job.endedAt ? [trans.__('ended'), localTime(job.endedAt)] : [trans.__('submitted'), localTime(job.submittedAt)]
     ];
     const filled = rows.filter(([, value]) => value !== '');
     this._fill(this._rows, JSON.stringify(filled), () =>

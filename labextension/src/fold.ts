@@ -39,16 +39,16 @@ export class LineFolder {
     const rest = start ? text.slice(start) : text;
     this._held += rest;
     if (rest.includes('\r')) {
-      // A return at the very end may be half of a line's end.
-      const open = this._held.endsWith('\r');
-      this._held = fold(open ? this._held.slice(0, -1) : this._held) + (open ? '\r' : '');
+      // What lies below, and what is being written over it: more need not be known.
+      const last = this._held.lastIndexOf('\r');
+      this._held = fold(this._held.slice(0, last)) + this._held.slice(last);
     }
     return lines;
   }
 
   /** What is to be seen of the unfinished line. */
   get rest(): string {
-    return this._held.endsWith('\r') ? this._held.slice(0, -1) : this._held;
+    return fold(this._held);
   }
 
   /** Return the unfinished line, if there is one, as finished. */

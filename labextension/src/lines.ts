@@ -149,7 +149,12 @@ export class LineStore {
   /** All text held, for the clipboard, one piece a block. */
   *text(prefixed: boolean): Generator<string> {
     for (const block of this._blocks) {
-      yield block.lines().map(line => this._plain(line, prefixed)).join('\n') + '\n';
+      yield (
+        block
+          .lines()
+          .map(line => this._plain(line, prefixed))
+          .join('\n') + '\n'
+      );
     }
     const pending = this._pending();
     if (pending.length) {
@@ -240,8 +245,9 @@ class Block {
 
   push(text: string, task: number, width: number): void {
     this._open?.push(text);
-    this._tasks.push(task);
-    this._widths.push(width);
+    // Numbers are packed when the block is sealed; nothing is added after that.
+    (this._tasks as number[]).push(task);
+    (this._widths as number[]).push(width);
     this._coloured ||= text.includes('\x1b');
     this.count += 1;
     this.characters += text.length + 1;
@@ -256,8 +262,8 @@ class Block {
     });
     this._text = lines.join('\n');
     this._open = null;
-    this._tasks = Int16Array.from(this._tasks) as unknown as number[];
-    this._widths = Uint32Array.from(this._widths) as unknown as number[];
+    this._tasks = Int16Array.from(this._tasks);
+    this._widths = Uint32Array.from(this._widths);
   }
 
   lines(): ILine[] {
@@ -335,17 +341,15 @@ class Block {
   }
 
   private _line(place: number): ILine {
-    const text = this._open
-      ? this._open[place]
-      : this._text.slice(this._starts[place], this._starts[place + 1] - 1);
+    const text = this._open ? this._open[place] : this._text.slice(this._starts[place], this._starts[place + 1] - 1);
     return { text, task: this._tasks[place] };
   }
 
   private _open: string[] | null = [];
   private _text = '';
   private _starts = new Uint32Array(1);
-  private _tasks: number[] = [];
-  private _widths: number[] = [];
+  private _tasks: number[] | Int16Array = [];
+  private _widths: number[] | Uint32Array = [];
   private _coloured = false;
   private _columns = -1;
   private _rows = 0;

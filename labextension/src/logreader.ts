@@ -23,7 +23,7 @@ export class LogReader {
   constructor(
     private readonly api: Api,
     private readonly options: { id: string; task: string },
-    private readonly tail: number,
+    private readonly tail: number | null,
     private readonly lines: LineStore,
     private readonly job: () => IJob | undefined,
     private readonly events: IReaderEvents

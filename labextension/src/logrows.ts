@@ -195,9 +195,9 @@ export class LogRows {
     this._first = now.first;
     const rows = this.lines.rows(now.first, now.count, this._columns);
     const firstLine = this.lines.lineOf(now.first, this._columns);
-    this._body.style.transform = `translateY(${now.top}px)`;
+    this._body.style.transform = `translateY(${Math.round(now.top)}px)`;
     const widest = Math.min(this.lines.widest, WIDEST);
-    this._body.style.minWidth = this._columns ? '' : `${Math.ceil(widest * this._charWidth) + 16}px`;
+    this._body.style.minWidth = this._columns ? '' : `max(100%, ${Math.ceil(widest * this._charWidth) + 16}px)`;
     if (this._prefixed) {
       this.node.style.setProperty('--jp-pai-names', `${Math.ceil(this._nameWidth())}px`);
     }

@@ -11,9 +11,7 @@ import { LogReader } from './logreader';
 import { LogRows } from './logrows';
 import { LogSearch } from './logsearch';
 import { IJob } from './model';
-import { elapsedWords, ICONS, isFinal, reason, stateWord } from './words';
-
-const WHOLE_LINES = 1_000_000;
+import { elapsedWords, ICONS, isFinal, plainReason, stateWord } from './words';
 
 export interface ILogOptions {
   id: string;
@@ -89,6 +87,10 @@ export class LogView extends Widget {
   choose(task: string): void {
     this.options.task = task;
     this._restart(this.context.settings.tailLines);
+    const job = this.context.store.get(this.options.id);
+    if (job) {
+      this._draw(job);
+    }
     this._changed();
   }
 
@@ -99,7 +101,7 @@ export class LogView extends Widget {
     this.onOptions?.();
   }
 
-  private _restart(tail: number): void {
+  private _restart(tail: number | null): void {
     this._reader.pause();
     this._lines.clear();
     this._rows.reset();
@@ -111,7 +113,7 @@ export class LogView extends Widget {
     this._drawEnd();
   }
 
-  private _makeReader(tail: number): LogReader {
+  private _makeReader(tail: number | null): LogReader {
     return new LogReader(
       this.context.api,
       this.options,
@@ -222,7 +224,7 @@ export class LogView extends Widget {
     this._head.hidden = !cut;
     if (cut && !this._head.hasChildNodes()) {
       const all = h('button', { type: 'button', class: 'jp-Pai-link' }, trans.__('Show from the start'));
-      all.addEventListener('click', () => this._restart(WHOLE_LINES));
+      all.addEventListener('click', () => this._restart(null));
       this._head.append(trans.__('These are the last lines.') + ' ', all);
     }
   }
@@ -238,7 +240,7 @@ export class LogView extends Widget {
     if (this._ended && !isFinal(job.state)) {
       setText(this._end, trans.__('The log of this task is at its end.'));
     } else if (this._ended) {
-      const why = job.state === 'succeeded' ? '' : reason(job, trans);
+      const why = job.state === 'succeeded' ? '' : plainReason(job, trans);
       setText(this._end, `${ICONS[job.state]} ${[...said, why].filter(Boolean).join(' · ')}`);
     } else if (!isFinal(job.state)) {
       setText(this._end, `${ICONS[job.state]} ${stateWord(job.state, trans)}`);

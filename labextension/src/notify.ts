@@ -4,7 +4,7 @@ import { Notification } from '@jupyterlab/apputils';
 
 import { CommandIDs, IContext } from './context';
 import { IChange } from './store';
-import { elapsedWords, ICONS, reason, stateWord } from './words';
+import { elapsedWords, ICONS, plainReason, stateWord } from './words';
 
 const SHOWN_MILLISECONDS = 10_000;
 
@@ -22,9 +22,9 @@ export function notifyOfEnds(context: IContext, listSeen: () => boolean, stopped
       return;
     }
     const types = { succeeded: 'success', failed: 'error', stopped: 'warning' } as const;
-    const why = job.state === 'succeeded' ? elapsedWords(job, context.api.now(), trans) : reason(job, trans);
+    const why = job.state === 'succeeded' ? elapsedWords(job, context.api.now(), trans) : plainReason(job, trans);
     const head = `${ICONS[job.state]} ${job.name} ${stateWord(job.state, trans)}`;
-    Notification.emit(why ? `${head}: ${why.replace(/`/g, '')}` : head, types[job.state as 'succeeded'] ?? 'info', {
+    Notification.emit(why ? `${head}: ${why}` : head, types[job.state as 'succeeded'] ?? 'info', {
       autoClose: SHOWN_MILLISECONDS,
       actions: [
         { label: trans.__('Open'), callback: () => void commands.execute(CommandIDs.openJob, { id }) },

@@ -50,7 +50,7 @@ export class Pages {
     const page = this._page(view, `paijupyter-log-${options.id}-${options.task || 'all'}`);
     const title = (): void => {
       const name = this.context.store.get(options.id)?.name ?? this.context.trans.__('Log');
-      page.title.label = view.task ? `${name} ${view.task}` : name;
+      page.title.label = `${name} · ${view.task || this.context.trans.__('log')}`;
       this._shown.set(page, { id: options.id, task: view.task });
     };
     view.onOptions = () => {

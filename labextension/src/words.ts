@@ -64,7 +64,7 @@ export function size(bytes: number): string {
 /** Say a metric or a parameter: four significant digits for a fraction. */
 export function number(value: unknown): string {
   if (typeof value !== 'number') {
-    return typeof value === 'string' ? value : JSON.stringify(value) ?? '';
+    return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   }
   return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
 }
@@ -169,11 +169,16 @@ export function measured(job: IJob): string[] {
   return Object.keys(last).filter(name => !counters.includes(name) && !counters.includes(name.replace(/s$/, '')));
 }
 
+/** Say the reason as part of a line of plain text. */
+export function plainReason(job: IJob, trans: ITranslate): string {
+  return reason(job, trans).replace(/`/g, '').replace(/\.$/, '');
+}
+
 /** The one line of a job's state, for a row in a list. */
 export function stateLine(job: IJob, now: number, trans: ITranslate): string {
   const time = elapsedWords(job, now, trans);
   if (job.state === 'waiting') {
-    return [reason(job, trans), time].filter(Boolean).join(' · ');
+    return [plainReason(job, trans), time].filter(Boolean).join(' · ');
   }
   if (job.state === 'running') {
     const far = progress(job);
@@ -181,7 +186,7 @@ export function stateLine(job: IJob, now: number, trans: ITranslate): string {
     const ready = all.reduce((sum, role) => sum + (role.states.running ?? 0) + (role.states.succeeded ?? 0), 0);
     const of = all.reduce((sum, role) => sum + role.instances, 0);
     return [
-      job.reason ? reason(job, trans) : '',
+      job.reason ? plainReason(job, trans) : '',
       `${ready}/${of}`,
       far ? `${far.name} ${far.done}/${far.total}` : '',
       time
@@ -193,5 +198,5 @@ export function stateLine(job: IJob, now: number, trans: ITranslate): string {
     const name = measured(job)[0];
     return [time, name ? `${name} ${number(job.metrics?.last?.[name])}` : ''].filter(Boolean).join(' · ');
   }
-  return [reason(job, trans), time].filter(Boolean).join(' · ');
+  return [plainReason(job, trans), time].filter(Boolean).join(' · ');
 }

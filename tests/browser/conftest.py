@@ -1,4 +1,4 @@
-"""A real JupyterLab with the real engine, driven through a real browser. Screenshots stay for a person to look at."""
+"""A real JupyterLab with the real engine, driven through a real browser. Screenshots stay to be seen."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ SCREENSHOTS = HERE / "screenshots"
 TOKEN = "a-token-for-tests"  # not a secret: the server lives as long as a test
 SECONDS = 30.0
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All that lies here needs a browser."""
     for item in items:
@@ -42,7 +43,7 @@ def browser_path() -> str:
 
 @pytest.fixture
 def jp_asyncio_loop() -> None:
-    """Leave the loop alone: the browser's driver runs one in this thread (pytest-jupyter's would close it)."""
+    """Leave the loop alone: the browser's driver runs one in this thread, and this fixture would close it."""
 
 
 @pytest.fixture
@@ -80,13 +81,13 @@ class Lab:
     def wait_idle(self) -> None:
         """Wait until the kernel waits for a cell."""
         self.page.wait_for_function(
-            "() => [...document.querySelectorAll('#jp-main-statusbar')].some(e => /\\| Idle/.test(e.textContent))",
+            "() => /\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent ?? '')",
             timeout=60_000,
         )
 
     def reload(self) -> None:
-        """Load the page anew."""
-        self.page.reload()
+        """Load the page anew; the address names no file, or that one would be opened once more, late."""
+        self.page.goto(f"{self.url}/lab/workspaces/test")
         self.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
         self.page.evaluate("async () => { await window.jupyterapp.restored; }")
 
@@ -127,7 +128,8 @@ class Lab:
             "name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name
         )
         light = "true" if "Light" in name else "false"
-        self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']")
+        self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def get(self, path: str) -> Any:
         """Ask the job server."""
