@@ -49,7 +49,11 @@ export function addCommands(
   });
   commands.addCommand(CommandIDs.openLog, {
     label: trans.__('Open the log of the latest job'),
-    execute: args => open.pages.openLog({ id: idOf(args), task: typeof args.task === 'string' ? args.task : '' })
+    execute: args => {
+      const task = typeof args.task === 'string' ? args.task : '';
+      const page = typeof args.page === 'string' ? args.page : undefined;
+      return open.pages.openLog({ id: idOf(args), task }, page);
+    }
   });
   commands.addCommand(CommandIDs.stop, {
     label: trans.__('Stop the selected job'),

@@ -24,7 +24,7 @@ export class Pages {
       command: CommandIDs.openLog,
       args: page => {
         const { id, task } = this._shown.get(page) as IPage;
-        return { id, task };
+        return { id, task, page: page.id };
       },
       name: page => page.id
     });
@@ -35,8 +35,12 @@ export class Pages {
     });
   }
 
-  /** Open a log, or go to it if it is open. */
-  async openLog(options: ILogOptions): Promise<void> {
+  /**
+   * Open a log, or go to it if it is open.
+   *
+   * @param pageId - what the page was called before a reload: the layout knows it by that name.
+   */
+  async openLog(options: ILogOptions, pageId = `paijupyter-log-${options.id}-${options.task || 'all'}`): Promise<void> {
     const open = this._logs.find(page => {
       const shown = this._shown.get(page);
       return shown?.id === options.id && (shown.task === options.task || options.task === '');
@@ -47,7 +51,7 @@ export class Pages {
     }
     const { LogView: View } = await import('./logview');
     const view: LogView = new View(this.context, options);
-    const page = this._page(view, `paijupyter-log-${options.id}-${options.task || 'all'}`);
+    const page = this._page(view, pageId);
     const title = (): void => {
       const name = this.context.store.get(options.id)?.name ?? this.context.trans.__('Log');
       page.title.label = `${name} · ${view.task || this.context.trans.__('log')}`;

@@ -68,7 +68,13 @@ class Lab:
     def stop(self) -> None:
         """Stop the server; kernels end with it, the engine does not."""
         self.process.terminate()
-        self.process.wait(20)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            print((self.root.parent / "lab.log").read_text()[-3000:])
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def open(self, path: str = "", ready: str = ".jp-NotebookPanel") -> None:
         """Open a file; wait until its kernel is idle."""
@@ -131,13 +137,15 @@ class Lab:
         self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
         self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
+    def read(self, path: str) -> str:
+        """Ask the server."""
+        request = urllib.request.Request(f"{self.url}/{path}", headers={"Authorization": f"token {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return str(answer.read(), "utf-8")
+
     def get(self, path: str) -> Any:
         """Ask the job server."""
-        request = urllib.request.Request(
-            f"{self.url}/paijupyter/v1/{path}", headers={"Authorization": f"token {TOKEN}"}
-        )
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return json.load(answer)
+        return json.loads(self.read(f"paijupyter/v1/{path}"))
 
 
 @pytest.fixture(scope="session")

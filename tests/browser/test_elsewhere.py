@@ -70,6 +70,11 @@ def test_a_job_that_ends_out_of_view_is_told_once_and_a_restart_is_survived(lab)
     lab.run_cells(2)
     lab.wait_state(lab.card(), "running")
 
+    # JupyterLab has a dialog of its own for that.
+    page.add_locator_handler(
+        page.locator(".jp-Dialog", has_text="Server Connection Error"),
+        lambda dialog: dialog.locator("button").last.click(),
+    )
     # The server goes and comes back; the job, the engine and the page go on.
     lab.stop()
     lab.card().get_by_text("not connected").wait_for(timeout=60_000)

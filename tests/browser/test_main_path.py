@@ -29,7 +29,7 @@ def quickstart_cells() -> list[str]:
     return [*cells[:last], cells[last].replace(" --wait", "").replace("epochs=15", "epochs=60")]
 
 
-def test_card_lives_and_survives_a_reload_and_the_log_follows(lab):
+def test_card_lives_and_survives_a_reload_and_the_log_follows(lab, until):
     """O30-O32: the card of the quickstart goes through its states by itself, in every page that shows it."""
     page = lab.page
     shutil.copytree(NOTEBOOKS / "digits_training", lab.root / "digits_training")
@@ -86,7 +86,8 @@ def test_card_lives_and_survives_a_reload_and_the_log_follows(lab):
     lab.wait_state(lab.card(), "succeeded")
     lab.shoot("card-succeeded-dark")
 
-    # A reload brings the log view back.
+    # A reload brings the log view back, once JupyterLab has saved that it is there.
+    until(lambda: '"worker-0"' in lab.read("lab/api/workspaces/test"), why="the workspace to be saved")
     lab.reload()
     page.locator(".lm-TabBar-tab", has_text="worker-0").first.click()
     page.locator(".jp-PaiLog-row", has_text="epoch").first.wait_for()
