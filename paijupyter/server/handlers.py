@@ -95,6 +95,8 @@ class PassOn(APIHandler):
         for name in _DOWN:
             if name in headers:
                 self.set_header(name, headers[name])
+        if status == 200 and "Content-Length" not in headers:
+            self.flush()  # a stream: whoever follows it is told at once that it is open
 
     async def data(self, chunk: bytes) -> None:
         """Take a piece of the body from the engine; wait until the browser has it."""

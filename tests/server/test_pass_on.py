@@ -182,6 +182,15 @@ async def test_a_browser_that_leaves_frees_the_engine(raw_get, put_job):
     raise AssertionError("the engine still streams to nobody")
 
 
+async def test_a_stream_opens_before_there_is_anything_in_it(raw_get, put_job):
+    """Whoever follows quiet events learns at once that the connection stands, not at the first keep-alive."""
+    put_job("job0")
+    reader, writer = await raw_get("events?follow=1")
+    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+    writer.close()
+    assert b" 200 " in head and b"ndjson" in head
+
+
 async def test_a_stream_that_breaks_is_not_ended_properly(raw_get, put_job):
     """kill -9 of the engine: the client sees a broken answer, not a short log."""
     put_job("job0")

@@ -1,0 +1,231 @@
+/** The job server's REST API: the one place that knows its addresses. */
+
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+
+import { ApiError, IFrame, IJob, IOutput, IPage, ITask, JobEvent } from './model';
+import { ISource } from './store';
+
+const PAGE = 100;
+const POLL_MILLISECONDS = 10_000;
+
+/** Where one task's log is read from. */
+export interface IPlace {
+  attempt: number;
+  offset: number;
+}
+
+export class Api implements ISource {
+  constructor(private readonly settings: ServerConnection.ISettings) {}
+
+  /** Milliseconds that the server's clock is ahead of this browser's. */
+  skew = 0;
+
+  /** The time at the server. */
+  now(): number {
+    return Date.now() + this.skew;
+  }
+
+  /** Address of a resource, also for links. */
+  url(path: string, query: Record<string, string | number | null | undefined> = {}): string {
+    const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
+    const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+    return URLExt.join(this.settings.baseUrl, 'paijupyter/v1', path) + (search ? `?${search}` : '');
+  }
+
+  list(cursor: string | null): Promise<IPage> {
+    return this._json(this.url('jobs', { limit: PAGE, cursor }));
+  }
+
+  get(id: string): Promise<IJob> {
+    return this._json(this.url(`jobs/${encodeURIComponent(id)}`));
+  }
+
+  stop(id: string): Promise<IJob> {
+    return this._json(this.url(`jobs/${encodeURIComponent(id)}/stop`), 'POST', {});
+  }
+
+  retry(id: string): Promise<IJob> {
+    return this._json(this.url(`jobs/${encodeURIComponent(id)}/retry`), 'POST', { requestId: requestId() });
+  }
+
+  async delete(id: string): Promise<void> {
+    await this._fetch(this.url(`jobs/${encodeURIComponent(id)}`), { method: 'DELETE' });
+  }
+
+  tasks(id: string, offset: number, limit: number): Promise<{ tasks: ITask[]; total: number }> {
+    return this._json(this.url(`jobs/${encodeURIComponent(id)}/tasks`, { offset, limit }));
+  }
+
+  async files(id: string): Promise<IOutput[]> {
+    const found = await this._json<{ files: IOutput[] }>(this.url(`jobs/${encodeURIComponent(id)}/files`));
+    return found.files;
+  }
+
+  /** Address of one output file. */
+  fileUrl(id: string, path: string): string {
+    return this.url(`jobs/${encodeURIComponent(id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`);
+  }
+
+  /** Address of the job document. */
+  exportUrl(id: string): string {
+    return this.url(`jobs/${encodeURIComponent(id)}/export`, { what: 'source' });
+  }
+
+  /** Address of one task's whole log. */
+  logUrl(id: string, task: string): string {
+    return this.url(`jobs/${encodeURIComponent(id)}/logs`, { task });
+  }
+
+  async follow(since: number, signal: AbortSignal, opened: () => void, take: (event: JobEvent) => void): Promise<void> {
+    // A browser has six connections to a server. A page that nobody sees holds none of them: it asks now and then.
+    const hidden = document.hidden;
+    for (;;) {
+      const response = await this._fetch(this.url('events', { since, follow: hidden ? null : 1 }), { signal });
+      opened();
+      await readLines(response, value => {
+        const event = value as JobEvent & { problem?: { status: number; code: string; detail: string } };
+        if (event.problem) {
+          throw new ApiError(event.problem.status, event.problem.code, event.problem.detail);
+        }
+        since = event.seq;
+        take(event);
+      });
+      if (!hidden) {
+        return;
+      }
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(resolve, POLL_MILLISECONDS);
+        signal.addEventListener('abort', () => {
+          clearTimeout(timer);
+          reject(new DOMException('aborted', 'AbortError'));
+        });
+      });
+    }
+  }
+
+  /** Read the log of all tasks, after a cursor or from the last lines on. */
+  async mergedLog(
+    id: string,
+    from: { cursor?: string | null; tail?: number | null; follow?: boolean },
+    signal: AbortSignal,
+    take: (frame: IFrame) => void
+  ): Promise<void> {
+    const { cursor, tail } = from;
+    const query = { cursor, tail: cursor ? null : tail, follow: from.follow ? 1 : null };
+    const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/logs`, query), { signal });
+    await readLines(response, value => {
+      const frame = value as IFrame & { problem?: { status: number; code: string; detail: string } };
+      if (frame.problem) {
+        throw new ApiError(frame.problem.status, frame.problem.code, frame.problem.detail);
+      }
+      take(frame);
+    });
+  }
+
+  /** Read one task's log, from a place or from the last lines on; `take` gets where each text ends. */
+  async taskLog(
+    id: string,
+    task: string,
+    from: { place?: IPlace | null; tail?: number | null; follow?: boolean },
+    signal: AbortSignal,
+    take: (text: string, place: IPlace, start: number) => void
+  ): Promise<void> {
+    const { place, tail } = from;
+    const query = { task, tail: place ? null : tail, ...(place ?? {}), follow: from.follow ? 1 : null };
+    const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/logs`, query), { signal });
+    const start = Number(response.headers.get('X-Log-Offset') ?? 0);
+    const now = { attempt: Number(response.headers.get('X-Log-Attempt') ?? 0), offset: start };
+    const decoder = new TextDecoder();
+    await readChunks(response, chunk => {
+      now.offset += chunk.length;
+      take(decoder.decode(chunk, { stream: true }), { ...now }, start);
+    });
+  }
+
+  /** Read a text, such as the job document. */
+  async text(url: string): Promise<string> {
+    return (await this._fetch(url, {})).text();
+  }
+
+  private async _json<T>(url: string, method = 'GET', body?: unknown): Promise<T> {
+    const init: RequestInit = { method };
+    if (body !== undefined) {
+      init.body = JSON.stringify(body);
+    }
+    return (await (await this._fetch(url, init)).json()) as T;
+  }
+
+  private async _fetch(url: string, init: RequestInit): Promise<Response> {
+    const response = await ServerConnection.makeRequest(url, init, this.settings);
+    const date = Date.parse(response.headers.get('Date') ?? '');
+    if (!Number.isNaN(date)) {
+      const skew = date + 500 - Date.now();
+      this.skew = Math.abs(skew) > 2000 ? skew : 0; // The header tells whole seconds.
+    }
+    if (!response.ok) {
+      throw await problem(response);
+    }
+    return response;
+  }
+}
+
+/** An id for a request, so that one sent twice is done once; `crypto.randomUUID` needs HTTPS. */
+function requestId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
+}
+
+async function problem(response: Response): Promise<ApiError> {
+  if ((response.headers.get('Content-Type') ?? '').includes('problem+json')) {
+    const found = (await response.json()) as Record<string, string>;
+    return new ApiError(response.status, found.code ?? 'problem', found.title ?? found.detail ?? '', found.hint ?? '');
+  }
+  return new ApiError(response.status, '', `${response.status} ${response.statusText}`);
+}
+
+const SLICE_MILLISECONDS = 20;
+
+/** Read a body chunk by chunk; let the page breathe when the stream is faster than it. */
+async function readChunks(response: Response, take: (chunk: Uint8Array) => void): Promise<void> {
+  const reader = response.body?.getReader();
+  if (!reader) {
+    return;
+  }
+  let began = performance.now();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) {
+        return;
+      }
+      take(value);
+      if (performance.now() - began > SLICE_MILLISECONDS) {
+        await new Promise(resolve => setTimeout(resolve));
+        began = performance.now();
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Read JSON objects, one a line; blank lines keep the connection alive. */
+async function readLines(response: Response, take: (value: unknown) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  let parts: string[] = [];
+  await readChunks(response, chunk => {
+    const text = decoder.decode(chunk, { stream: true });
+    let start = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      parts.push(text.slice(start, end));
+      const line = parts.join('');
+      parts = [];
+      start = end + 1;
+      if (line) {
+        take(JSON.parse(line));
+      }
+    }
+    parts.push(text.slice(start));
+  });
+}

@@ -1,0 +1,151 @@
+/** What opens below a card: its tasks by page, or its outputs. */
+
+import { CommandIDs, errorText, IContext } from './context';
+import { Button, h, rich } from './dom';
+import { ITask } from './model';
+import { duration, ICONS, moment, size, stateWord } from './words';
+
+const PAGE = 20;
+const REFRESH_MILLISECONDS = 1000;
+
+export type PanelKind = 'tasks' | 'outputs';
+
+export class CardPanel {
+  readonly node = h('div', { class: 'jp-PaiCard-panel', hidden: true });
+
+  constructor(
+    private readonly context: IContext,
+    private readonly jobId: string,
+    private readonly toggled: () => void
+  ) {}
+
+  /** What it shows now. */
+  get shown(): PanelKind | null {
+    return this._shown;
+  }
+
+  toggle(kind: PanelKind): void {
+    this._shown = this._shown === kind ? null : kind;
+    this.node.hidden = this._shown === null;
+    this.node.replaceChildren();
+    this._offset = 0;
+    this.toggled();
+    void this._fill();
+  }
+
+  /** The job has changed: show what is true now, at most once a second. */
+  refresh(): void {
+    if (this._shown === 'tasks' && !this._timer) {
+      this._timer = window.setTimeout(() => {
+        this._timer = 0;
+        void this._fill();
+      }, REFRESH_MILLISECONDS);
+    }
+  }
+
+  private async _fill(): Promise<void> {
+    const kind = this._shown;
+    try {
+      const content = kind === 'tasks' ? await this._tasks() : kind === 'outputs' ? await this._outputs() : [];
+      if (kind === this._shown && !this.node.contains(document.activeElement)) {
+        this.node.replaceChildren(...content);
+      } else if (kind === this._shown) {
+        const label = document.activeElement?.getAttribute('aria-label');
+        this.node.replaceChildren(...content);
+        const again = [...this.node.querySelectorAll<HTMLElement>('button,a')];
+        again.find(element => element.getAttribute('aria-label') === label)?.focus();
+      }
+    } catch (error) {
+      this.node.replaceChildren(...rich(errorText(error)));
+    }
+  }
+
+  private async _tasks(): Promise<HTMLElement[]> {
+    const { trans, api } = this.context;
+    const { tasks, total } = await api.tasks(this.jobId, this._offset, PAGE);
+    const heads = [trans.__('task'), trans.__('state'), trans.__('time'), trans.__('log'), ''];
+    const table = h(
+      'table',
+      { class: 'jp-PaiCard-table' },
+      h('thead', {}, h('tr', {}, ...heads.map(head => h('th', { scope: 'col' }, head)))),
+      h('tbody', {}, ...tasks.map(task => this._task(task)))
+    );
+    return total > PAGE ? [table, this._pager(total)] : [table];
+  }
+
+  private _task(task: ITask): HTMLElement {
+    const { trans, api } = this.context;
+    const start = moment(task.startedAt);
+    const time = start === null ? '' : duration(((moment(task.endedAt) ?? api.now()) - start) / 1000);
+    const ending = task.signal
+      ? trans.__('signal %1', task.signal)
+      : task.code
+        ? trans.__('exit code %1', task.code)
+        : task.message || (task.state === 'waiting' ? task.reason : '');
+    const open = h('button', { type: 'button', class: 'jp-Pai-link', 'aria-label': trans.__('Log of %1', task.key) });
+    open.textContent = trans.__('Logs');
+    open.addEventListener(
+      'click',
+      () => void this.context.commands.execute(CommandIDs.openLog, { id: this.jobId, task: task.key })
+    );
+    return h(
+      'tr',
+      { 'data-state': task.state },
+      h('td', {}, h('code', {}, task.key)),
+      h(
+        'td',
+        {},
+        h('span', { class: 'jp-PaiState-icon', 'aria-hidden': 'true' }, ICONS[task.state]),
+        ` ${stateWord(task.state, trans)}`,
+        ending && task.state !== 'succeeded' ? ` · ${ending}` : ''
+      ),
+      h('td', {}, time),
+      h('td', {}, size(task.logSize)),
+      h('td', {}, open)
+    );
+  }
+
+  private _pager(total: number): HTMLElement {
+    const { trans } = this.context;
+    const go = (by: number) => (): void => {
+      this._offset += by;
+      void this._fill();
+    };
+    const back = new Button('‹', trans.__('Earlier tasks'), go(-PAGE));
+    const on = new Button('›', trans.__('More tasks'), go(PAGE));
+    back.node.setAttribute('aria-label', trans.__('Earlier tasks'));
+    on.node.setAttribute('aria-label', trans.__('More tasks'));
+    back.reason = this._offset === 0 ? trans.__('These are the first') : '';
+    on.reason = this._offset + PAGE >= total ? trans.__('These are the last') : '';
+    const last = Math.min(total, this._offset + PAGE);
+    const where = trans.__('%1–%2 of %3', this._offset + 1, last, total);
+    return h('div', { class: 'jp-PaiCard-pager' }, back.node, h('span', {}, where), on.node);
+  }
+
+  private async _outputs(): Promise<HTMLElement[]> {
+    const { trans, api } = this.context;
+    const files = await api.files(this.jobId);
+    if (!files.length) {
+      return [h('div', {}, trans.__('The job left no output files'))];
+    }
+    const items = files.map(file => {
+      const href = api.fileUrl(this.jobId, file.path);
+      return h(
+        'li',
+        {},
+        h('a', { href, target: '_blank', rel: 'noopener', 'aria-label': trans.__('Open %1', file.path) }, file.path),
+        h('span', { class: 'jp-PaiCard-size' }, size(file.size)),
+        h(
+          'a',
+          { href, download: file.path.split('/').pop(), 'aria-label': trans.__('Download %1', file.path) },
+          trans.__('Download')
+        )
+      );
+    });
+    return [h('ul', { class: 'jp-PaiCard-files' }, ...items)];
+  }
+
+  private _shown: PanelKind | null = null;
+  private _offset = 0;
+  private _timer = 0;
+}

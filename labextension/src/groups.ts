@@ -1,0 +1,59 @@
+/** Jobs grouped by the day of their submission, and filtered. */
+
+import { IJob } from './model';
+
+export type Day = 'today' | 'yesterday' | 'week' | 'earlier';
+
+export interface IGroup {
+  day: Day;
+  jobs: IJob[];
+}
+
+const DAY_MILLISECONDS = 86_400_000;
+
+/** Group jobs, latest first, by day in local time; `week`: the six days before yesterday. */
+export function byDay(jobs: IJob[], now: number): IGroup[] {
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  const groups = new Map<Day, IJob[]>();
+  for (const job of jobs) {
+    const at = Date.parse(job.submittedAt);
+    const day: Day =
+      at >= midnight
+        ? 'today'
+        : at >= midnight - DAY_MILLISECONDS
+          ? 'yesterday'
+          : at >= midnight - 7 * DAY_MILLISECONDS
+            ? 'week'
+            : 'earlier';
+    groups.set(day, [...(groups.get(day) ?? []), job]);
+  }
+  return [...groups].map(([day, members]) => ({ day, jobs: members }));
+}
+
+/** Whether a job has all the words: in its name, profile, state or notebook. */
+export function matches(job: IJob, filter: string): boolean {
+  const text = [job.name, job.profile, job.state, job.reason, job.notebook ?? ''].join(' ').toLowerCase();
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every(word => text.includes(word));
+}
+
+/**
+ * Make a notebook's path on the server one of the contents API, or null where it does not lie below the root.
+ *
+ * @param root - as the page's configuration has it: absolute, or beginning with `~` for the home of the server.
+ */
+export function contentsPath(notebook: string, root: string): string | null {
+  const trimmed = root.replace(/\/+$/, '');
+  if (!trimmed.startsWith('~')) {
+    return notebook.startsWith(`${trimmed}/`) ? notebook.slice(trimmed.length + 1) : null;
+  }
+  const below = `${trimmed.slice(1)}/`;
+  const home = /^\/(?:root|(?:home|Users)\/[^/]+|[^/]+\/[^/]+)(?=\/)/.exec(notebook)?.[0];
+  if (home !== undefined && notebook.startsWith(home + below)) {
+    return notebook.slice((home + below).length);
+  }
+  const at = below === '/' ? -1 : notebook.indexOf(below);
+  return at < 0 ? null : notebook.slice(at + below.length);
+}

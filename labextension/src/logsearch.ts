@@ -1,0 +1,133 @@
+/**
+ * Search in a log view: within the lines that the page holds.
+ *
+ * The engine has no search of its own yet (`jobs/<id>/logs/search`); where the page holds only the tail, only
+ * the tail is searched, and the count says so by "loaded".
+ */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { Button, h, setText } from './dom';
+import { LineStore } from './lines';
+import type { LogRows } from './logrows';
+
+const SLICE_MILLISECONDS = 12;
+const DELAY_MILLISECONDS = 150;
+const AGAIN_MILLISECONDS = 1000;
+const MOST_HITS = 100_000;
+
+export class LogSearch {
+  readonly node: HTMLElement;
+
+  constructor(
+    private readonly lines: LineStore,
+    private readonly trans: TranslationBundle,
+    private readonly rows: LogRows
+  ) {
+    const back = new Button('↑', trans.__('Previous hit'), () => this._step(-1));
+    const on = new Button('↓', trans.__('Next hit'), () => this._step(1));
+    back.node.setAttribute('aria-label', trans.__('Previous hit'));
+    on.node.setAttribute('aria-label', trans.__('Next hit'));
+    this._input.placeholder = trans.__('Search in loaded lines');
+    this._input.setAttribute('aria-label', trans.__('Search in loaded lines'));
+    this._input.addEventListener('input', () => this._later());
+    this._input.addEventListener('keydown', event => {
+      if (event.key === 'Enter') {
+        event.preventDefault();
+        this._step(event.shiftKey ? -1 : 1);
+      } else if (event.key === 'Escape') {
+        this.clear();
+      }
+    });
+    this.node = h('div', { class: 'jp-PaiLog-search', role: 'search' }, this._input, this._count, back.node, on.node);
+  }
+
+  focus(): void {
+    this._input.focus();
+    this._input.select();
+  }
+
+  clear(): void {
+    this._input.value = '';
+    this._begin();
+  }
+
+  /** Lines have come: look through them too, now and then. */
+  grow(): void {
+    if (this._input.value && !this._timer) {
+      this._timer = window.setTimeout(() => {
+        this._timer = 0;
+        this._round += 1;
+        void this._run(this._round);
+      }, AGAIN_MILLISECONDS);
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this._timer);
+    this._round += 1;
+  }
+
+  private _later(): void {
+    clearTimeout(this._timer);
+    this._timer = window.setTimeout(() => {
+      this._timer = 0;
+      this._begin();
+    }, DELAY_MILLISECONDS);
+  }
+
+  private _begin(): void {
+    this._round += 1;
+    this._hits = [];
+    this._at = -1;
+    this.rows.wanted = this._input.value;
+    setText(this._count, '');
+    if (this._input.value) {
+      void this._run(this._round);
+    }
+  }
+
+  private async _run(round: number): Promise<void> {
+    const hits: number[] = [];
+    let began = performance.now();
+    for (const found of this.lines.search(this._input.value)) {
+      hits.push(...found.map(line => line + this.lines.dropped));
+      if (performance.now() - began > SLICE_MILLISECONDS) {
+        await new Promise(resolve => setTimeout(resolve));
+        began = performance.now();
+      }
+      if (round !== this._round) {
+        return;
+      }
+      if (hits.length > MOST_HITS) {
+        break;
+      }
+    }
+    this._hits = hits;
+    this._draw();
+  }
+
+  private _step(by: number): void {
+    const { length } = this._hits;
+    if (!length) {
+      return;
+    }
+    this._at = this._at < 0 ? (by > 0 ? 0 : length - 1) : (this._at + by + length) % length;
+    this.rows.reveal(this._hits[this._at]);
+    this._draw();
+  }
+
+  private _draw(): void {
+    const { length } = this._hits;
+    const many = length > MOST_HITS ? `${MOST_HITS}+` : String(length);
+    const said = this._at < 0 ? this.trans._n('%1 line', '%1 lines', length, many) : `${this._at + 1}/${many}`;
+    setText(this._count, length ? said : this.trans.__('no hit'));
+  }
+
+  private _hits: number[] = [];
+  private _at = -1;
+  private _round = 0;
+  private _timer = 0;
+  private readonly _input = h('input', { type: 'search', class: 'jp-PaiLog-input', spellcheck: 'false' });
+  private readonly _count = h('span', { class: 'jp-PaiLog-count', role: 'status' });
+}

@@ -1,0 +1,113 @@
+/** What the job server says, as types. */
+
+export type JobState = 'waiting' | 'running' | 'succeeded' | 'failed' | 'stopped';
+
+export interface IRole {
+  instances: number;
+  states: Partial<Record<JobState, number>>;
+}
+
+export interface IFailedTask {
+  role: string;
+  index: number;
+  code: number | null;
+  signal: number | string | null;
+  reason: string;
+  lastLines: string[];
+  message: string;
+}
+
+export interface IOutput {
+  path: string;
+  size: number;
+}
+
+export interface IMetrics {
+  last?: Record<string, number | string>;
+  series?: Record<string, (number | null)[]>;
+}
+
+/** A job, as every screen shows it. Times are ISO 8601 in UTC. */
+export interface IJob {
+  id: string;
+  name: string;
+  shortName: string;
+  profile: string;
+  state: JobState;
+  reason: string;
+  message: string;
+  advice: string;
+  since: string | null;
+  staleSince: string | null;
+  submittedAt: string;
+  startedAt: string | null;
+  endedAt: string | null;
+  host: string | null;
+  mine: boolean;
+  notebook: string | null;
+  cell: { id?: string | null; number?: number | null } | null;
+  packageSha256: string | null;
+  attempt: number;
+  taskTotal: number;
+  roles: Record<string, IRole>;
+  failedTask: IFailedTask | null;
+  parameters: Record<string, unknown>;
+  secretNames: string[];
+  outputs: IOutput[];
+  metrics: IMetrics;
+  position: number | null;
+}
+
+export interface ITask {
+  key: string;
+  role: string;
+  index: number;
+  attempt: number;
+  state: JobState;
+  reason: string;
+  message: string;
+  code: number | null;
+  signal: number | string | null;
+  startedAt: string | null;
+  endedAt: string | null;
+  logSize: number;
+}
+
+export interface IPage {
+  jobs: IJob[];
+  next: string | null;
+  seq: number;
+}
+
+export type JobEvent = { seq: number; type: 'job'; job: IJob } | { seq: number; type: 'deleted'; id: string };
+
+/** A piece of the merged log: whole lines of one task where possible. */
+export interface IFrame {
+  task: string;
+  attempt: number;
+  offset: number;
+  text: string;
+  cursor: string;
+}
+
+/** An answer of the job server that is not what was asked for. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint = ''
+  ) {
+    super(message);
+  }
+}
+
+/** Whether the server itself lacks our part: what it does not know, it answers without our problem document. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404 && error.code === '';
+}
+
+/** Whether the job is not known (any more). */
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404 && error.code !== '';
+}

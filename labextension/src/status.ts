@@ -1,0 +1,32 @@
+/** How many jobs run and wait, in the status bar. */
+
+import { Widget } from '@lumino/widgets';
+
+import { CommandIDs, IContext } from './context';
+import { h, setAttribute, setText } from './dom';
+
+export class JobCount extends Widget {
+  constructor(private readonly context: IContext) {
+    super();
+    this.addClass('jp-PaiCount');
+    this._button.addEventListener('click', () => void context.commands.execute(CommandIDs.openJobs));
+    this.node.append(this._button);
+    context.store.changed.connect(this._draw, this);
+    context.store.listed.connect(this._draw, this);
+    this._draw();
+  }
+
+  private _draw(): void {
+    const { trans, store } = this.context;
+    const { running, waiting } = store.counts();
+    this.setHidden(running + waiting === 0);
+    const said = [
+      running ? trans._n('%1 job runs', '%1 jobs run', running, running) : '',
+      waiting ? trans.__('%1 waiting', waiting) : ''
+    ];
+    setText(this._button, said.filter(Boolean).join(' · '));
+    setAttribute(this._button, 'title', trans.__('Show jobs'));
+  }
+
+  private readonly _button = h('button', { type: 'button', class: 'jp-PaiCount-button' });
+}
