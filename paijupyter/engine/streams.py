@@ -31,9 +31,11 @@ class Sender:
     def __init__(self, handler: RequestHandler) -> None:
         self._handler = handler
         self._writer: asyncio.Task[None] | None = None
+        self._is_cut = False
 
     def cut(self) -> None:
         """End a stream now, without a proper end; harmless when none is open."""
+        self._is_cut = True
         if self._writer is not None:
             self._writer.cancel()
 
@@ -80,6 +82,9 @@ class Sender:
                 item = await asyncio.wait_for(queue.get(), pause)
             except asyncio.TimeoutError:
                 item = keep_alive if started else b""
+            if self._is_cut:
+                # Before Python 3.12 `wait_for` swallows a cancellation that meets an item.
+                raise asyncio.CancelledError
             pause = KEEP_ALIVE_SECONDS
             if isinstance(item, BaseException):
                 if not started:
