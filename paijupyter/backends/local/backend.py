@@ -119,8 +119,14 @@ class LocalBackend:
         files = task_files(job, self._place, f"{role}-{index}", attempt)
 
         def has_ended() -> bool:
+            if files.exit.exists():
+                return True
             run = self._runs.get(job.id)
-            return files.exit.exists() or run is None or run.journal.attempt > attempt
+            if run is None:
+                # Over, or an earlier engine's and not adopted yet: its task may well run.
+                state = journal.load(job)
+                return state is None or state.phase == "final"
+            return run.journal.attempt > attempt
 
         async for piece in logs.follow(files, offset, has_ended):
             yield piece
