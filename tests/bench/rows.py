@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,10 @@ def table(rows: Sequence[Row]) -> str:
         reached = "yes" if row.reached else "**no**"
         lines.append(
             f"| {row.what} | {row.ours:,.0f} {row.unit} | {row.peer:,.0f} {row.unit} ({row.peer_name}) "
-            f"| {row.ratio:.2f} | {row.reach} | {reached} |"
+            f"| {_said(row.ratio)} | {row.reach} | {reached} |"
         )
     return "\n".join(lines)
+
+
+def _said(ratio: float) -> str:
+    return "–" if math.isnan(ratio) else f"{ratio:.2f}"
