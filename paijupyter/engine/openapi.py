@@ -19,6 +19,7 @@ _PHRASES = {
     413: "Too large.",
     416: "Outside of the file.",
     422: "The document, package or setting has problems.",
+    507: "The disk is full.",
     501: "An optional part is not installed.",
 }
 _NAME = {**PLAIN_TEXT, "minLength": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paijupyter.engine import schemas as s
 from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
+from paijupyter.engine.paddle_routes import PADDLE_ROUTES
 from paijupyter.engine.route import BYTES, LINES, TEXT, YAML, Answer, Parameter, Route
 from paijupyter.engine.settings_routes import SETTINGS_ROUTES
 from paijupyter.engine.storage_routes import STORAGE_ROUTES
@@ -312,4 +313,5 @@ ROUTES: tuple[Route, ...] = (
     *SETTINGS_ROUTES,
     *STORAGE_ROUTES,
     *_EVENTS,
+    *PADDLE_ROUTES,
 )

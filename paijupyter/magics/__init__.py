@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from paijupyter.magics.runner import Runner
+
+__all__ = ["register", "runner_of"]
 
 
 def register(ipython: Any) -> None:
@@ -17,3 +20,10 @@ def register(ipython: Any) -> None:
     completer = getattr(ipython, "Completer", None)
     if completer is not None:
         completer.custom_matchers.append(matcher_for(ipython))
+
+
+def runner_of(ipython: Any) -> Runner:
+    """Return what submits for a shell, with the magic registered."""
+    register(ipython)
+    runner: Runner = ipython.magics_manager.registry["PaiMagics"].runner
+    return runner

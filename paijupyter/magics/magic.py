@@ -24,11 +24,16 @@ class PaiMagics(Magics):
     def paijob(self, line: str, cell: str | None = None) -> None:
         """Submit jobs and look after them; `%paijob --help` shows the verbs."""
         with clean_errors():
-            if self._runner is None:
-                from paijupyter.magics.runner import Runner
+            self.runner.run(line, cell)
 
-                self._runner = Runner(self.shell)
-            self._runner.run(line, cell)
+    @property
+    def runner(self) -> Runner:
+        """What carries out lines and cells for this shell."""
+        if self._runner is None:
+            from paijupyter.magics.runner import Runner
+
+            self._runner = Runner(self.shell)
+        return self._runner
 
 
 def _help() -> str:

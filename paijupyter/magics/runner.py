@@ -75,12 +75,12 @@ class Runner:
     def _cell(self, words: Sequence[str], cell: str) -> None:
         verb, rest = (words[0], words[1:]) if words and words[0] in _SUBMITS else ("submit", words)
         parsed = options.parse_verb(verb, rest, "magic", prog="%%paijob")
-        self._submit(parsed, cell)
+        self._cell_or_line(parsed, cell)
 
     def _verb(self, words: Sequence[str]) -> None:
         parsed = options.parse_verb(words[0], words[1:], "magic")
         if parsed.verb in _SUBMITS:
-            self._submit(parsed, None)
+            self._cell_or_line(parsed, None)
         elif parsed.verb == "logs":
             self._logs(parsed)
         elif parsed.verb == "wait":
@@ -133,7 +133,33 @@ class Runner:
             self._follower = Follower(self._shell)
         self._follower.follow(job, display, problems)
 
-    def _submit(self, parsed: Namespace, cell: str | None) -> None:
+    def submit(self, words: Sequence[str], cell: str | None) -> Job:
+        """Submit what the options say, and show its card.
+
+        Args:
+            words: options of ``submit``.
+            cell: what the job runs, or None.
+
+        Raises:
+            PaiJupyterError: it cannot be submitted.
+        """
+        return self._submit(options.parse_verb("submit", words, "magic"), cell)
+
+    def _cell_or_line(self, parsed: Namespace, cell: str | None) -> None:
+        if parsed.plan or parsed.verb == "plan":
+            self._plan(parsed, cell)
+        else:
+            self._submit(parsed, cell)
+
+    def _plan(self, parsed: Namespace, cell: str | None) -> None:
+        from paijupyter.client import submission
+
+        display = Display(self._shell)
+        prepared = submission.prepare(parsed, self.origin(), cell, PackageProgress(display))
+        plan = submission.plan(self.client, prepared)
+        display.show(card.plan_bundle(plan, prepared.left_out))
+
+    def _submit(self, parsed: Namespace, cell: str | None) -> Job:
         from paijupyter.client import submission
         from paijupyter.client.job import Job
 
@@ -143,10 +169,6 @@ class Runner:
         # With --wait the card comes last, below the log; then progress has a place of its own.
         progress = PackageProgress(Display(self._shell) if parsed.wait else display)
         prepared = submission.prepare(parsed, self.origin(), cell, progress)
-        if parsed.plan or parsed.verb == "plan":
-            plan = submission.plan(self.client, prepared)
-            display.show(card.plan_bundle(plan, prepared.left_out))
-            return
         try:
             submitted = submission.submit(self.client, prepared, getpass.getpass)
         except submission.PlanRefused as refused:
@@ -156,10 +178,11 @@ class Runner:
         problems = tuple(submitted.problems)
         if parsed.wait:
             self._wait(job, display, problems, "is submitted to" if submitted.created else "runs already on")
-            return
+            return job
         view = job.view if submitted.created else {**job.view, "advice": _UNFINISHED}
         display.show(card.bundle(view, problems))
         self._keep(job, display, problems)
+        return job
 
     def _named(self, job: Job, parsed: Namespace) -> Job:
         if parsed.variable:

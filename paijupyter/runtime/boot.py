@@ -179,6 +179,7 @@ class Boot:
         if spec.get("key"):
             files.write_private(key_file(spec), spec["key"].encode("ascii"))
         for path, text in launchers.files(spec, current_role(spec)).items():
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             files.write_private(path, text.encode("utf-8"))
         write_secrets(variables["PAI_SECRETS_DIR"], self._secrets)
         files.write_private(

@@ -279,19 +279,20 @@ class UploadHandler(PassOn):
     """Bytes of a package, passed on while they arrive; so who sends them is checked before."""
 
     _broken = False
+    _method = "PUT"
 
     async def prepare(self) -> None:
         """Authenticate, authorise, and begin the engine's request."""
         await super().prepare()
         user = self.current_user
-        if not user or self.request.method != "PUT":
+        if not user or self.request.method != self._method:
             return  # the method's decorators refuse it; nothing is passed on
         if not await ensure_async(self.authorizer.is_authorized(self, user, "write", RESOURCE)):
             return
         self.request.connection.set_max_body_size(UPLOAD_LIMIT_BYTES)
         self._upstream = await self._door.open()
         lengths = {name: v for name, v in self.request.headers.items() if name == "Content-Length"}
-        await self._upstream.begin("PUT", self.target(), {**self.up_headers(), **lengths})
+        await self._upstream.begin(self._method, self.target(), {**self.up_headers(), **lengths})
 
     async def data_received(self, chunk: bytes) -> None:
         """Pass a piece on (called by tornado)."""
@@ -306,6 +307,10 @@ class UploadHandler(PassOn):
     @authorized("write", resource=RESOURCE)
     async def put(self, *_: str) -> None:
         """Pass the engine's answer back."""
+        await self.answer()
+
+    async def answer(self) -> None:
+        """Pass on what the engine says of the upload."""
         if self._upstream is None:
             raise web.HTTPError(403)
         self.conclude(await self._upstream.finish(self))

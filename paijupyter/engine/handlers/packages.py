@@ -17,7 +17,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 async def begin(call: Call) -> Reply:
     """Take a manifest and say what is missing, or package a folder of this host."""
     if "folder" in call.body:
-        return Reply(await asyncio.to_thread(_snapshot, Path(call.body["folder"]), call.service.packages))
+        return Reply(await asyncio.to_thread(snapshot_of, Path(call.body["folder"]), call.service.packages))
     manifest = _manifest(call.body["manifest"])
     missing = await asyncio.to_thread(call.service.packages.missing, manifest)
     call.manifests.add(manifest.sha256, manifest)
@@ -70,7 +70,12 @@ def _manifest(data: dict[str, Any]) -> Any:
     return Manifest.from_json(data)
 
 
-def _snapshot(folder: Path, store: Any) -> dict[str, Any]:
+def snapshot_of(folder: Path, store: Any) -> dict[str, Any]:
+    """Package a folder of this host; blocking.
+
+    Raises:
+        PaiJupyterError: ``package-refused``, with everything against it.
+    """
     from dataclasses import asdict
 
     from paijupyter.package import snapshot

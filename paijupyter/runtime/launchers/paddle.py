@@ -1,5 +1,8 @@
 """PaddlePaddle: collective training, parameter servers, and the names of its first cloud."""
 
+import os
+
+from ..environment import library_folder
 from .group import Group, is_server
 
 TYPE_CHECKING = False
@@ -7,6 +10,24 @@ if TYPE_CHECKING:
     from typing import Any, Dict
 
     Spec = Dict[str, Any]
+
+# Found before an installed paijupyter, it makes way for it. Without one, it is all of it that a script needs.
+_STAND_IN = """\
+import importlib, os, sys
+
+_here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_own = sys.modules.pop(__name__)
+_path, sys.path = sys.path, [each for each in sys.path if os.path.abspath(each or ".") != _here]
+try:
+    importlib.import_module(__name__)
+except ImportError as error:
+    if error.name != __name__:
+        raise
+    sys.modules[__name__] = _own
+finally:
+    sys.path = _path
+"""
+_PADDLE = "from pai_tasks.paddle import PaddleJob, dist_train\n"
 
 
 def variables(spec: "Spec", role: "Spec") -> "Dict[str, str]":
@@ -37,3 +58,9 @@ def variables(spec: "Spec", role: "Spec") -> "Dict[str, str]":
     else:
         found["PADDLE_TRAINER_ID"] = found["PADDLE_INIT_TRAINER_ID"] = str(group.rank(group.workers))
     return found
+
+
+def files(spec: "Spec", role: "Spec") -> "Dict[str, str]":
+    """Return a stand-in for ``paijupyter.paddle``, for images in which paijupyter is not installed."""
+    folder = os.path.join(library_folder(spec), "paijupyter")
+    return {os.path.join(folder, "__init__.py"): _STAND_IN, os.path.join(folder, "paddle.py"): _PADDLE}
