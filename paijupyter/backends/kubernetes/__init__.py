@@ -1,0 +1,1 @@
+"""Jobs on a Kubernetes cluster, as a user of one of its namespaces."""
