@@ -150,10 +150,11 @@ class RoleExtras(_Model):
 
 
 class Notebook(_Model):
-    """The cell a job came from."""
+    """The notebook a job came from, with its cell; ``run``: the notebook itself is what the tasks run."""
 
     path: str
     cell: str | None = None
+    run: bool = False
 
 
 class DataItem(_Model):

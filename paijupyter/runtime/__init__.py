@@ -3,7 +3,7 @@
 It runs inside the task, on any Python from 3.6 with nothing but the standard library, as a zip archive whose
 top package is ``paiboot`` (:func:`paijupyter.backends.boot.boot_zipapp` builds it). Nothing of ours imports
 it and it imports nothing of ours; a backend talks to it by files: ``spec.json`` in; ``started.json``,
-``ready``, ``log``, ``log.index`` and ``exit.json`` out.
+``environment.json`` (what is installed), ``ready``, ``log``, ``log.index`` and ``exit.json`` out.
 
 ``spec.json``, schema 1:
 
@@ -25,6 +25,7 @@ it and it imports nothing of ours; a backend talks to it by files: ``spec.json``
 - ``storages``: each ``name path``
 - ``outputs``: globs below the package folder; ``barrier``: ``kind: files``, ``tasks`` (task to folder),
   ``timeout``; ``graceSeconds``, ``timeLimit``, ``logLimitBytes``
+- ``runsNotebook``: whether the command runs a notebook, and the interpreter must be one that can
 - ``checkpoints``: a folder that all attempts and tasks of the job share, or null; ``memoryLimit``: how its
   role's ``memoryMB`` is enforced (``auto``: a control group where one may be made, else ``sampling``;
   ``none``); ``logFloorBytes``: room on the disk below which the log pauses, 0 for none

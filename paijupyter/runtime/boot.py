@@ -123,7 +123,8 @@ class Boot:
         variables = environment(spec, os.environ)
         variables.update(self._secrets)
         self._provide_data(variables)
-        python = self._install(variables)
+        python = self._notebook_environment(self._install(variables), variables)
+        self._list_environment(python, variables)
         files.write_atomic(os.path.join(self._folder, "ready"), b"%d\n" % int(time.time() * 1000))
         if len((spec.get("barrier") or {}).get("tasks") or ()) > 1:
             barrier.wait(spec["barrier"], self._watch, self._transcript)
@@ -170,12 +171,48 @@ class Boot:
             variables["VIRTUAL_ENV"] = os.path.dirname(os.path.dirname(found))
         return found
 
+    def _notebook_environment(self, python: "Optional[str]", variables: "Dict[str, str]") -> "Optional[str]":
+        """Return the interpreter for the command, one that can run notebooks if the command is one."""
+        if not self._spec.get("runsNotebook"):
+            return python
+        from .requirements import Requirements, for_notebooks
+
+        settings = self._spec.get("requirements") or {}
+        requirements = Requirements(
+            settings, self._work, variables, self._runner, self._watch, self._transcript
+        )
+        found = for_notebooks(requirements, python, self._private)
+        if found and found != python:
+            variables["VIRTUAL_ENV"] = os.path.dirname(os.path.dirname(found))
+        return found
+
+    def _list_environment(self, python: "Optional[str]", variables: "Dict[str, str]") -> None:
+        """Record what is installed; tasks of one role have the same."""
+        spec = self._spec
+        found = python or process.find("python3", variables.get("PATH") or os.defpath)
+        if spec["index"] != 0 or not found:
+            return
+        from . import freeze
+
+        target = os.path.join(self._folder, "environment.json")
+        kept = (spec.get("requirements") or {}).get("environments")
+
+        def run(argv: "List[str]") -> int:
+            code = self._runner.run(argv, variables, self._work, lambda _: None, 1.0).code
+            return 1 if code is None else code
+
+        try:
+            freeze.provide(found, target, kept, run)
+        except OSError as error:
+            self._transcript.note("What is installed could not be listed: %s." % error)
+
     def _command(self, variables: "Dict[str, str]") -> exits.Exit:
         spec = self._spec
         os.makedirs(spec["output"], exist_ok=True)
         if spec.get("checkpoints"):
             os.makedirs(spec["checkpoints"], exist_ok=True)
         library.write(library_folder(spec))
+        variables["PAI_BOOT"] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         if spec.get("key"):
             files.write_private(key_file(spec), spec["key"].encode("ascii"))
         for path, text in launchers.files(spec, current_role(spec)).items():

@@ -31,6 +31,23 @@ runpy.run_module(sys.argv.pop(1), None, "__main__", True)
 _PIP = ["install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
 
 
+NOTEBOOKS = ("nbclient>=0.10", "ipykernel>=6.29,!=7.0.0,!=7.0.1")
+
+
+def for_notebooks(requirements: "Requirements", python: "Optional[str]", private: str) -> "Optional[str]":
+    """Return an interpreter that can run notebooks: the given one, or an environment that also sees its own.
+
+    Where nothing may be installed it is the given one: what runs the notebook says then what is missing.
+
+    Raises:
+        Failure: ``requirements`` if they cannot be installed.
+    """
+    path = os.path.join(private, "notebooks.txt")
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write("".join(line + "\n" for line in NOTEBOOKS))
+    return requirements.if_missing(path, python)
+
+
 class Requirements:
     """What is needed to look after the requirements of one task.
 
@@ -92,6 +109,26 @@ class Requirements:
                 return python
             words = "The requirements are not all installed: %s." % ", ".join(report["missing"])
             raise Failure("requirements", words + " This job does not install them (install: never).")
+        return self._environment(python, path, report)
+
+    def if_missing(self, path: str, python: "Optional[str]") -> "Optional[str]":
+        """Return an interpreter that has what a file asks for; the given one where nothing is installed.
+
+        Args:
+            path: a requirements file of ours.
+            python: the interpreter so far.
+
+        Raises:
+            Failure: ``requirements`` if something is missing and cannot be installed.
+        """
+        python = python or self._on_path()
+        report = self._report(python, path)
+        if not report["missing"] or self._policy == "never":
+            return python
+        return self._environment(python, path, report)
+
+    def _environment(self, python: str, path: str, report: "Dict[str, Any]") -> str:
+        lacking = report["missing"] + report["unchecked"]
         environment = os.path.join(self._environments or "", self._name(report))
         if not self._environments:
             raise Failure("requirements", "The requirements have no folder to be installed in.")
