@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import sys
 from pathlib import Path
 
 import pytest
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import Place, Profile
-from paijupyter.backends.local import LocalBackend, disk, gpus, run
+from paijupyter.backends.local import LocalBackend, disk, gpus, nvml, run
 from paijupyter.backends.local.disk import Disk
+from paijupyter.backends.local.gpus import Gpus
 from paijupyter.backends.local.queue import Entry, Queue, Resources
 from paijupyter.errors import PaiJupyterError
-
-ANSWER = """\
-GPU 0: NVIDIA H200 (UUID: GPU-4f0b5c4e-0000-0000-0000-000000000000)
-GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-5a1c5c4e-0000-0000-0000-000000000000)
-  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)
-  MIG 3g.20gb     Device  1: (UUID: MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb)
-GPU 2: NVIDIA H200 (UUID: GPU-6b2d5c4e-0000-0000-0000-000000000000)
-"""
-SLICES = ["MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f", "MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb"]
 
 
 def gpu_role(command: str, count: int, **more: object) -> dict[str, object]:
@@ -30,48 +22,36 @@ def gpu_role(command: str, count: int, **more: object) -> dict[str, object]:
 
 
 @pytest.fixture
-def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with GPUs: the nodes of a driver, and a stand-in for its tool."""
+def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The nodes that a container with two of the machine's GPUs sees."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    nodes, tools = tmp_path / "dev", tmp_path / "bin"
-    nodes.mkdir()
-    tools.mkdir()
     for name in ("nvidia3", "nvidia7", "nvidiactl", "nvidia-uvm", "null"):
-        (nodes / name).touch()
-    tool = tools / "nvidia-smi"
-    tool.write_text(f"#!/bin/sh\ntest \"$1\" = -L || exit 1\ncat <<'EOF'\n{ANSWER}EOF\n")
-    tool.chmod(0o755)
-    monkeypatch.setattr(gpus, "_DEV", nodes)
-    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
-    gpus.ask.cache_clear()
-    yield tool
-    gpus.ask.cache_clear()
-
-
-def test_the_drivers_answer_is_read() -> None:
-    assert gpus.parsed(ANSWER) == ("0", *SLICES, "2")
-    assert gpus.parsed("No devices were found\n") == ()
+        (tmp_path / name).touch()
+    monkeypatch.setattr(gpus, "_DEV", tmp_path)
+    return tmp_path
 
 
 def test_the_driver_is_asked_only_where_there_may_be_a_gpu(
-    driver: Path, monkeypatch: pytest.MonkeyPatch
+    nodes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert gpus.known() is None
-    assert gpus.ask() == ("0", *SLICES, "2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, 5,GPU-ab")
-    assert gpus.known() == ("3", "5", "GPU-ab")
+    assert gpus.known() == Gpus(("3", "5", "GPU-ab"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert gpus.known() == ()
+    assert gpus.known() == Gpus()
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    for node in gpus._DEV.iterdir():
+    for node in nodes.iterdir():
         node.unlink()
-    assert gpus.known() == ()
+    assert gpus.known() == Gpus()
 
 
-def test_without_its_tool_the_nodes_are_counted(driver: Path) -> None:
+def test_without_the_extra_the_nodes_are_counted(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container has node 3 and 7, and CUDA counts from 0."""
-    driver.write_text("#!/bin/sh\nexit 9\n")
-    assert gpus.ask() == ("0", "1")
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    nvml._ready.cache_clear()
+    found = gpus.ask()
+    assert found.names == ("0", "1") and "pip install 'paijupyter[gpu]'" in found.doubt
+    assert nvml.usage(["0"]) == {}
 
 
 def test_too_few_gpus_are_made_up_for() -> None:
@@ -79,27 +59,6 @@ def test_too_few_gpus_are_made_up_for() -> None:
     assert gpus.handed_out(2, ("4", "5")) == ("4", "5")
     assert gpus.handed_out(3, ("4", "5")) == ("0", "1", "2")
     assert gpus.handed_out(0, ("4",)) == ()
-
-
-@pytest.mark.asyncio
-async def test_real_gpus_are_handed_out_each_to_one_task(driver: Path, place: Place) -> None:
-    """Decision 9: by CUDA_VISIBLE_DEVICES, in the driver's order; a task without one sees none."""
-    backend = LocalBackend(Profile("local", "local", {"cpu": 9}), place)
-    capacity = await backend.capabilities()
-    assert (capacity.capacity["gpu"], "gpu" in capacity.features) == (4, True)
-    say = 'echo "$CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES"'
-    job = make_job(place, document({"worker": gpu_role(say, 2, instances=2), "watcher": role(say)}))
-    plan = await backend.plan(job)
-    assert "pretend-gpu" not in {problem.code for problem in plan.problems}
-    async with watching(backend) as watch:
-        await backend.submit(job, {})
-        assert (await watch.final(job)).state == "succeeded"
-    seen = [
-        (await log_of(backend, job, key)).decode().rstrip("\n")
-        for key in ("worker-0", "worker-1", "watcher-0")
-    ]
-    await backend.close()
-    assert seen == [f"PCI_BUS_ID 0,{SLICES[0]}", f"PCI_BUS_ID {SLICES[1]},2", "PCI_BUS_ID "]
 
 
 @pytest.mark.asyncio

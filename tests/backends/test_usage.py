@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -11,8 +10,8 @@ import sys
 
 import pytest
 
-from paijupyter.backends.base import Backend, GpuUsage, Measuring, Place, Profile
-from paijupyter.backends.local import LocalBackend, host, nvml
+from paijupyter.backends.base import Backend, Measuring, Place, Profile
+from paijupyter.backends.local import LocalBackend, host
 from paijupyter.backends.local.usage import Meter
 
 needs_proc = pytest.mark.skipif(not host.has_proc(), reason="there is no /proc")
@@ -71,39 +70,3 @@ async def test_a_job_that_does_not_run_uses_nothing(tmp_path):
 
     backend = LocalBackend(Profile("local", "local"), Place(tmp_path, tmp_path))
     assert await backend.usage(Job("x", "x", "ann", tmp_path, {}, {})) == {}
-
-
-class Library:
-    """Answers as NVML does: GPU 0 says all, a MIG slice only its memory, others are not there."""
-
-    def nvmlDeviceGetHandleByIndex_v2(self, index, device):
-        device._obj.value = 16 + index.value
-        return 0 if index.value == 0 else 2
-
-    def nvmlDeviceGetHandleByUUID(self, name, device):
-        device._obj.value = 99
-        return 0 if name == b"MIG-1" else 2
-
-    def nvmlDeviceGetUtilizationRates(self, device, rates):
-        rates._obj.gpu = 35
-        return 0 if device.value == 16 else 3
-
-    def nvmlDeviceGetMemoryInfo(self, device, memory):
-        memory._obj.used = 3 << 30
-        return 0
-
-
-def test_gpus_are_measured_by_nvml(monkeypatch):
-    monkeypatch.setattr(nvml, "_library", Library)
-    assert nvml.usage(["0", "1", "MIG-1", "GPU-x"]) == {
-        "0": GpuUsage("0", 0.35, 3072.0),
-        "MIG-1": GpuUsage("MIG-1", None, 3072.0),
-    }
-
-
-def test_a_machine_without_nvml_has_nothing_to_say(monkeypatch):
-    nvml._library.cache_clear()
-    monkeypatch.setattr(nvml, "_LIBRARY", "libthere-is-none.so.1")
-    assert nvml.usage(["0"]) == {}
-    nvml._library.cache_clear()
-    assert ctypes.sizeof(nvml._Memory) == 24

@@ -17,6 +17,7 @@ from paijupyter.backends.local import gpus, journal, logs
 from paijupyter.backends.local.changes import Changes, Subscription
 from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.files import journal_file, secrets_file, task_files
+from paijupyter.backends.local.gpus import Gpus
 from paijupyter.backends.local.journal import Journal
 from paijupyter.backends.local.plan import plan
 from paijupyter.backends.local.queue import Queue, capacity_of
@@ -55,7 +56,7 @@ class LocalBackend:
         self._queue = Queue(capacity_of(profile))
         disk = Disk(place.data, profile)
         self._hall = Hall(profile, place, self._queue, self._changes, self._boot_file, (), disk)
-        self._real_gpus = gpus.known()
+        self._gpus = gpus.known()
         self._share_gpus()
         self._boot: Path | None = None
         self._runs: dict[str, JobRun] = {}
@@ -81,7 +82,7 @@ class LocalBackend:
     async def plan(self, job: Job) -> BackendPlan:
         """Return what ``submit`` would do."""
         await self._look_for_gpus()
-        return plan(job, self._hall, len(self._real_gpus or ()))
+        return plan(job, self._hall, self._gpus or Gpus())
 
     async def submit(self, job: Job, secrets: Mapping[str, str]) -> None:
         """Queue or start the job.
@@ -221,14 +222,14 @@ class LocalBackend:
 
     async def _look_for_gpus(self) -> None:
         """Learn what GPUs there are, once; where there may be one, the driver is asked."""
-        if self._real_gpus is None:
+        if self._gpus is None:
             found = await asyncio.to_thread(gpus.ask)
-            if self._real_gpus is None:
-                self._real_gpus = found
+            if self._gpus is None:
+                self._gpus = found
                 self._share_gpus()
 
     def _share_gpus(self) -> None:
-        real = self._real_gpus or ()
+        real = self._gpus.names if self._gpus else ()
         self._queue.capacity = capacity_of(self._profile, len(real))
         self._hall.gpus = gpus.handed_out(int(self._queue.capacity.gpu), real)
 

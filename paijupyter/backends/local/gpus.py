@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
-import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from paijupyter.backends.local import nvml
 
 _DEV = Path("/dev")
 _NODE = re.compile(r"nvidia\d+")
 _WINDOWS = "dxg"  # WSL has one node for whatever GPU Windows has
-_GPU = re.compile(r"GPU (\d+): ")
-_SLICE = re.compile(r"\s+MIG .*\(UUID: (MIG-[^)]+)\)")
-_PATIENCE = 20.0  # seconds; a driver that sleeps takes some to wake
 
 
-def known() -> tuple[str, ...] | None:
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """What there is.
+
+    Attributes:
+        names: by which tasks are given them.
+        doubt: why their driver could not be asked, as the end of a sentence; "" if it was, or need not be.
+    """
+
+    names: tuple[str, ...] = ()
+    doubt: str = ""
+
+
+def known() -> Gpus | None:
     """Return the GPUs that this process may use; None while only the driver, which takes time, can tell."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES")
     if given is not None:
-        return tuple(name for name in given.replace(" ", "").split(",") if name not in ("", "-1"))
-    return None if _nodes() or (_DEV / _WINDOWS).exists() else ()
+        return Gpus(tuple(name for name in given.replace(" ", "").split(",") if name not in ("", "-1")))
+    return None if _nodes() or (_DEV / _WINDOWS).exists() else Gpus()
 
 
-@functools.cache
-def ask() -> tuple[str, ...]:
-    """Ask the driver, by NVML's own tool: numbers of GPUs in the order of their bus, UUIDs of MIG slices.
+def ask() -> Gpus:
+    """Ask the driver; where nobody can, count its nodes: CUDA counts from 0 whatever numbers they have.
 
     Blocking, for a second or more the first time.
     """
     try:
-        answer = subprocess.run(
-            ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=_PATIENCE, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        # Not installed, as in some containers. CUDA counts from 0 whatever numbers the nodes have.
-        return tuple(str(number) for number in range(_nodes()))
-    return parsed(answer.stdout)
-
-
-def parsed(text: str) -> tuple[str, ...]:
-    """Read the answer of ``nvidia-smi -L``; a GPU that is cut into slices is its slices."""
-    found: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        whole, part = _GPU.match(line), _SLICE.match(line)
-        if whole:
-            found[whole[1]] = []
-        elif part and found:
-            found[list(found)[-1]].append(part[1])
-    return tuple(name for number, slices in found.items() for name in slices or [number])
+        return Gpus(nvml.devices())
+    except nvml.Unasked as why:
+        return Gpus(tuple(str(number) for number in range(_nodes())), str(why))
+    except nvml.Refused as why:
+        return Gpus((), str(why))
 
 
 def handed_out(count: int, real: Sequence[str]) -> tuple[str, ...]:

@@ -1,68 +1,113 @@
-"""How busy NVIDIA GPUs are, from their management library (NVML), where the driver has brought it along."""
+"""NVIDIA GPUs as their driver tells of them, by its management library NVML (the extra ``gpu``)."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from paijupyter.backends.base import GpuUsage
 
-_log = logging.getLogger(__name__)
-_LIBRARY = "libnvidia-ml.so.1"
+
+class Unasked(Exception):
+    """Nobody can be asked: there is no driver's library, or nothing that speaks with it."""
 
 
-class _Utilization(ctypes.Structure):
-    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+class Refused(Exception):
+    """The driver is there and answers with an error, so no program can use its GPUs."""
 
 
-class _Memory(ctypes.Structure):
-    _fields_ = (
-        ("total", ctypes.c_ulonglong),
-        ("free", ctypes.c_ulonglong),
-        ("used", ctypes.c_ulonglong),
-    )
+def devices() -> tuple[str, ...]:
+    """Return the GPUs that a task can be given, by the names that CUDA knows. Blocking, a second at first.
 
+    That is the number in the order of the bus; a GPU that is cut into MIG slices is their UUIDs. Where some
+    are not for us, as in a container, CUDA and the driver count differently: then all go by their UUIDs.
 
-@functools.cache
-def _library() -> Any:
-    """Return NVML, ready, or None on a machine without it; looked for once."""
+    Raises:
+        Unasked: why, as the end of a sentence.
+        Refused: likewise.
+    """
+    nvml = _ready()
     try:
-        library = ctypes.CDLL(_LIBRARY)
-        status = library.nvmlInit_v2()
-    except (OSError, AttributeError):
-        return None
-    if status:
-        _log.info("NVML cannot be used: status %d", status)
-        return None
-    return library
+        handles = [_handle(nvml, str(index)) for index in range(nvml.nvmlDeviceGetCount())]
+        found: list[str] = []
+        for index, device in enumerate(handles):
+            if device is None:
+                continue
+            if _is_cut(nvml, device):
+                found += _slices(nvml, device)
+            else:
+                found.append(nvml.nvmlDeviceGetUUID(device) if None in handles else str(index))
+    except nvml.NVMLError as error:
+        raise Refused(f"the driver answers `{error}`") from error
+    return tuple(found)
 
 
 def usage(names: Iterable[str]) -> dict[str, GpuUsage]:
-    """Return what is used of GPUs, by the names that CUDA knows (``0``, ``GPU-…``, ``MIG-…``). Blocking."""
-    library = _library()
-    if library is None:
+    """Return what is used of GPUs, by their names (``0``, ``GPU-…``, ``MIG-…``), where known. Blocking."""
+    try:
+        nvml = _ready()
+    except (Unasked, Refused):
         return {}
     found = {}
     for name in names:
-        device = ctypes.c_void_p()
-        if name.isdigit():
-            status = library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(name)), ctypes.byref(device))
-        else:
-            status = library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(device))
-        if not status:
-            found[name] = GpuUsage(name, _busy(library, device), _memory_mb(library, device))
+        device = _handle(nvml, name)
+        if device is not None:
+            found[name] = GpuUsage(name, _busy(nvml, device), _memory_mb(nvml, device))
     return found
 
 
-def _busy(library: Any, device: ctypes.c_void_p) -> float | None:
-    rates = _Utilization()
-    # A part of a GPU (MIG) does not say.
-    return None if library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(rates)) else rates.gpu / 100
+@functools.cache
+def _ready() -> Any:
+    """Return the module that speaks with the driver; what goes wrong is tried again the next time."""
+    try:
+        import pynvml
+    except ImportError as error:
+        raise Unasked("the package nvidia-ml-py is not installed (pip install 'paijupyter[gpu]')") from error
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError_LibraryNotFound as error:
+        raise Unasked("the driver's library libnvidia-ml.so.1 is not there") from error
+    except pynvml.NVMLError as error:
+        raise Refused(f"the driver answers `{error}`") from error
+    return pynvml
 
 
-def _memory_mb(library: Any, device: ctypes.c_void_p) -> float | None:
-    memory = _Memory()
-    return None if library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)) else memory.used / 2**20
+def _handle(nvml: Any, name: str) -> Any:
+    """Return what NVML knows a GPU by, or None if it is not for us, lost or no GPU at all."""
+    try:
+        if name.isdigit():
+            return nvml.nvmlDeviceGetHandleByIndex(int(name))
+        return nvml.nvmlDeviceGetHandleByUUID(name)
+    except nvml.NVMLError:
+        return None
+
+
+def _is_cut(nvml: Any, device: Any) -> bool:
+    try:
+        return bool(nvml.nvmlDeviceGetMigMode(device)[0])
+    except nvml.NVMLError:
+        return False  # most GPUs, and older drivers, know no slices
+
+
+def _slices(nvml: Any, device: Any) -> Iterator[str]:
+    for number in range(nvml.nvmlDeviceGetMaxMigDeviceCount(device)):
+        try:
+            part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(device, number)
+        except nvml.NVMLError:
+            continue  # numbers may have gaps
+        yield nvml.nvmlDeviceGetUUID(part)
+
+
+def _busy(nvml: Any, device: Any) -> float | None:
+    try:
+        return float(nvml.nvmlDeviceGetUtilizationRates(device).gpu) / 100
+    except nvml.NVMLError:
+        return None  # a slice does not say
+
+
+def _memory_mb(nvml: Any, device: Any) -> float | None:
+    try:
+        return float(nvml.nvmlDeviceGetMemoryInfo(device).used) / 2**20
+    except nvml.NVMLError:
+        return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from paijupyter.backends.base import BackendPlan, Job, Profile
 from paijupyter.backends.local import data
+from paijupyter.backends.local.gpus import Gpus
 from paijupyter.backends.local.queue import Queue, Resources, needs_of
 from paijupyter.backends.local.share import Hall
 from paijupyter.backends.local.spec import instances, tasks_of
@@ -19,18 +20,19 @@ from paijupyter.protocol.writing import write
 LAUNCHERS = frozenset({"plain", "torchrun", "tensorflow", "paddle", "jax", "mpi"})
 
 
-def plan(job: Job, hall: Hall, real_gpus: int) -> BackendPlan:
+def plan(job: Job, hall: Hall, gpus: Gpus) -> BackendPlan:
     """Return the submitted document, one process per task, and everything against it.
 
     Args:
         job: what would be submitted.
         hall: what all jobs of the profile share.
-        real_gpus: how many GPUs this machine really has.
+        gpus: those that this machine really has.
     """
     queue, profile = hall.queue, hall.profile
     problems = [
         *_capacity(job, queue.capacity, profile),
-        *_pretence(job, profile, real_gpus),
+        *_pretence(job, profile, len(gpus.names)),
+        *_doubt(job, gpus),
         *_disk(hall),
         *_role_problems(job),
         *_left_out(job),
@@ -107,6 +109,17 @@ def _pretence(job: Job, profile: Profile, real: int) -> Iterator[Problem]:
             "/taskRoles",
             hint="Tasks get numbers in CUDA_VISIBLE_DEVICES that no device belongs to.",
         )
+
+
+def _doubt(job: Job, gpus: Gpus) -> Iterator[Problem]:
+    if not needs_of(job).gpu or not gpus.doubt:
+        return
+    if gpus.names:
+        words = f"GPUs are counted by the driver's nodes ({len(gpus.names)}): {gpus.doubt}."
+        hint = "How busy they are is not shown, and a GPU cut into MIG slices is one."
+    else:
+        words, hint = f"GPUs cannot be used: {gpus.doubt}.", "See what `nvidia-smi` says on this machine."
+    yield Problem("warning", "gpu-driver", words, "/taskRoles", hint=hint)
 
 
 def _disk(hall: Hall) -> Iterator[Problem]:
