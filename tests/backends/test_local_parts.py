@@ -21,6 +21,7 @@ from paijupyter.backends.local.changes import Changes
 from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.environment import inherited
 from paijupyter.backends.local.files import read_json, task_files, write_json, write_json_once
+from paijupyter.backends.local.gpus import Gpus
 from paijupyter.backends.local.journal import Journal, Outcome
 from paijupyter.backends.local.plan import plan
 from paijupyter.backends.local.ports import allocate
@@ -28,7 +29,8 @@ from paijupyter.backends.local.process import BootProcess
 from paijupyter.backends.local.queue import Entry, Queue, Resources, capacity_of
 from paijupyter.backends.local.share import Hall, Share
 from paijupyter.backends.local.spawn import AlreadyRuns, _lock, is_claimed, spawn
-from paijupyter.backends.local.spec import Task, specs
+from paijupyter.backends.local.spec import specs
+from paijupyter.backends.told import Task
 from paijupyter.errors import PaiJupyterError, has_errors
 
 LOCAL = Profile("local", "local", {"cpu": 8, "memoryMB": 4096, "gpu": 0})
@@ -320,7 +322,7 @@ def test_an_exit_record_becomes_a_status(
 
 def planned(job: Job, profile: Profile = LOCAL) -> dict[str, Any]:
     place = Place(job.folder.parent.parent, job.folder.parent.parent)
-    found = plan(job, make_hall(place, capacity_of(profile), profile), 0)
+    found = plan(job, make_hall(place, capacity_of(profile), profile), Gpus())
     return {problem.code: problem for problem in found.problems}
 
 

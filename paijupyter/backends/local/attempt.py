@@ -19,7 +19,8 @@ from paijupyter.backends.local.files import TaskFiles, read_json, task_files, wr
 from paijupyter.backends.local.ports import Ports
 from paijupyter.backends.local.process import BootProcess
 from paijupyter.backends.local.spawn import AlreadyRuns, is_claimed, spawn
-from paijupyter.backends.local.spec import Task, has_barrier, specs, tasks_of
+from paijupyter.backends.local.spec import specs
+from paijupyter.backends.told import Task, has_barrier, tasks_of
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from typing import Protocol
 from paijupyter.backends.base import State, TaskStatus
 from paijupyter.backends.local.attempt import Attempt, Running
 from paijupyter.backends.local.journal import Journal, Outcome
-from paijupyter.backends.local.spec import GRACE_SECONDS
+from paijupyter.backends.told import GRACE_SECONDS
 from paijupyter.protocol.completion import Counts, decide, policies
 
 _LOOK = (0.02, 0.25)  # seconds between looks at tasks that start: the first, and the longest

@@ -8,7 +8,7 @@ from typing import Any
 
 from paijupyter.backends.base import Exit, State, TaskStatus
 from paijupyter.backends.local.files import TaskFiles, read_json, tail, write_json_once
-from paijupyter.backends.local.spec import Task
+from paijupyter.backends.told import Task
 
 RESTARTED = "machine-restarted"
 _LOST = "The task was lost: its boot process was killed from outside, often because memory ran out."

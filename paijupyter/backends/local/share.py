@@ -11,7 +11,7 @@ from paijupyter.backends.local.changes import Changes
 from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.ports import Ports, allocate
 from paijupyter.backends.local.queue import Entry, Queue, needs_of
-from paijupyter.backends.local.spec import tasks_of, wanted_ports
+from paijupyter.backends.told import tasks_of, wanted_ports
 from paijupyter.errors import PaiJupyterError
 
 Devices = Mapping[str, list[str]]

@@ -14,7 +14,7 @@ from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.files import secrets_file, task_files
 from paijupyter.backends.local.ports import Ports
 from paijupyter.backends.local.settings import choice
-from paijupyter.backends.told import Task, common, has_barrier
+from paijupyter.backends.told import GRACE_SECONDS, Task, common, has_barrier
 from paijupyter.backends.told import instances as instances
 from paijupyter.backends.told import tasks_of as tasks_of
 
@@ -42,6 +42,7 @@ def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile
     extras = job.extras
     return {
         **common(job, attempt, profile.settings),
+        "graceSeconds": GRACE_SECONDS,
         "hosts": {key: _ADDRESS for key in ports},
         "ports": ports,
         "package": _package(job),
@@ -50,7 +51,6 @@ def _common(job: Job, attempt: int, ports: Ports, place: Place, profile: Profile
             "policy": extras.get("install") or profile.settings.get("install") or "if-missing",
             "environments": str(place.data / "environments"),
         },
-        "runsNotebook": bool((extras.get("notebook") or {}).get("run")),
         "python": job.python or sys.executable,
         "storages": data.storages_told(job, profile),
         "secrets": str(secrets_file(place, job.id)) if job.document.get("secrets") else None,
