@@ -108,8 +108,11 @@ def provide(python: str, target: str, kept: "Optional[str]", run: "Callable[[Lis
     archive = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if run([python, archive, "freeze", target]) != 0 or not known:
         return
-    with open(target, "rb") as stream:
-        data = stream.read()
+    try:
+        with open(target, "rb") as stream:
+            data = stream.read()
+    except FileNotFoundError:
+        return  # what calls itself an interpreter did something else
     os.makedirs(os.path.dirname(known), exist_ok=True)
     write_atomic(known, data)
 
@@ -127,6 +130,7 @@ def _recalled(path: str) -> "Optional[bytes]":
 
 
 def _key(python: str) -> str:
-    from hashlib import sha256
+    """Return a file name for a path; without hashlib, which takes longer to load than all else here."""
+    from binascii import crc32
 
-    return sha256(os.fsencode(python)).hexdigest()[:16]
+    return "%08x-%s" % (crc32(os.fsencode(python)), re.sub(r"[^A-Za-z0-9.]+", "-", python)[-80:])

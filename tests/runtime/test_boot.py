@@ -39,6 +39,7 @@ def test_leaves_only_records_behind(task):
     task.secrets(TOKEN="a-token-value")
     task.run("touch b; mkdir c; chmod 500 c")
     assert sorted(os.listdir(task.folder)) == [
+        "environment.json",
         "exit.json",
         "log",
         "log.index",
