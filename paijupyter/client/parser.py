@@ -17,6 +17,7 @@ Kind = Literal["value", "flag", "list", "word", "rest"]
 Surface = Literal["magic", "cli"]
 
 BOTH: tuple[Surface, ...] = ("magic", "cli")
+_TAKES_NO_ARGUMENTS = (".ipynb", "this-notebook")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,8 @@ def parse(verb: Verb, parser: VerbParser, words: Sequence[str]) -> argparse.Name
     """Parse the words after a verb.
 
     Where the verb takes ``rest``, everything after its first positional argument (or after ``--``) belongs to
-    the user's script and is not looked at, as with ``python script.py``.
+    the user's script and is not looked at, as with ``python script.py``. A notebook takes no arguments, so
+    options may follow it too.
 
     Raises:
         UsageProblem: an option or value is wrong.
@@ -201,6 +203,9 @@ def parse(verb: Verb, parser: VerbParser, words: Sequence[str]) -> argparse.Name
         return parser.parse_args(list(words))
     end = _own_words(parser, words)
     own, foreign = list(words[:end]), list(words[end:])
+    if foreign and foreign[0].endswith(_TAKES_NO_ARGUMENTS):
+        after = _own_words(parser, foreign[1:]) + 1
+        own, foreign = own + foreign[1:after], [foreign[0], *foreign[after:]]
     if own and own[-1] == "--":
         own.pop()
     parsed = parser.parse_args(own)

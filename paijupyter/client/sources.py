@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from paijupyter.client.notebook_source import NotebookRun, is_notebook, notebook_run
 from paijupyter.errors import Problem, UsageProblem
 
 # Options that only make sense where we write the document.
@@ -28,6 +29,8 @@ _WRITES = {
     "retry": "--retry",
     "install": "--install",
     "virtual_cluster": "--virtual-cluster",
+    "until": "--until",
+    "timeout": "--timeout",
     "sh": "--sh",
     "script": "script",
 }
@@ -67,6 +70,7 @@ class Source:
         extra_files: generated files of the package.
         body: text of the cell, for its hash.
         problems: warnings found on the way.
+        notebook: the notebook that the tasks run, where they run one.
     """
 
     document: str
@@ -74,6 +78,7 @@ class Source:
     extra_files: Mapping[str, bytes] = field(default_factory=dict)
     body: str = ""
     problems: tuple[Problem, ...] = ()
+    notebook: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ class _Run:
     name: str
     extra_files: Mapping[str, bytes] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    notebook: NotebookRun | None = None
 
 
 def source_of(options: Namespace, origin: Origin, body: str | None) -> Source:
@@ -179,7 +185,7 @@ def _written_document(options: Namespace, origin: Origin, body: str | None) -> S
             name=options.name or run.name,
             commands=_per_role(options, run.commands, [role.name for role in roles]),
             roles=roles,
-            parameters=parameters_of(options),
+            parameters=run.notebook.parameters if run.notebook else parameters_of(options),
             secrets=[parse_secret(text) for text in options.secret],
             image=options.image,
             env=dict(parse_env(text) for text in options.env),
@@ -187,14 +193,15 @@ def _written_document(options: Namespace, origin: Origin, body: str | None) -> S
             outputs=tuple(options.output),
             data=[parse_data(text) for text in options.data],
             storages=[_storage(text) for text in options.storage],
-            notebook=_notebook(origin, root),
+            notebook=_notebook(origin, root, run.notebook),
             retry_count=whole(options.retry, "--retry", least=0) or 0,
             requirements=_requirements(options, root),
             install=options.install,
             virtual_cluster=options.virtual_cluster,
         )
     )
-    return Source(write(document), root, run.extra_files, body or "", run.problems)
+    runs = run.notebook.path if run.notebook else None
+    return Source(write(document), root, run.extra_files, body or "", run.problems, runs)
 
 
 def parameters_of(options: Namespace) -> dict[str, Any]:
@@ -245,6 +252,9 @@ def _run(options: Namespace, origin: Origin, root: Path, body: str | None) -> _R
         return _python_cell(body, options, origin, fallback)
     if options.sh:
         raise UsageProblem("Option `--sh` needs a cell with shell commands below it.")
+    if is_notebook(options):
+        found = notebook_run(options, origin, root)
+        return _Run([found.command], found.path.stem, found.extra_files, found.problems, found)
     if options.script:
         return _script(options, origin, root)
     if options.command:
@@ -289,7 +299,8 @@ def _script(options: Namespace, origin: Origin, root: Path) -> _Run:
     runner = _RUNNERS.get(inside.suffix)
     if runner is None:
         raise UsageProblem(
-            f"Script `{options.script}` is neither .py nor .sh.", "Say what runs it with --command COMMAND."
+            f"Script `{options.script}` is neither .py, .sh nor .ipynb.",
+            "Say what runs it with --command COMMAND.",
         )
     command = shlex.join([runner, inside.as_posix(), *options.arguments])
     return _Run([command], inside.stem, problems=tuple(_late_options(options)))
@@ -358,7 +369,9 @@ def _requirements(options: Namespace, root: Path) -> str | None:
     return name.as_posix()
 
 
-def _notebook(origin: Origin, root: Path) -> dict[str, str] | None:
+def _notebook(origin: Origin, root: Path, run: NotebookRun | None) -> dict[str, Any] | None:
+    if run is not None:
+        return {"path": run.inside, "run": True}
     if origin.notebook is None:
         return None
     path = origin.notebook

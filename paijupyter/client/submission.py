@@ -230,7 +230,7 @@ def _context(origin: Origin, source: Source, *, kernel_free: bool) -> dict[str, 
     return {
         "python": None if kernel_free else origin.python,
         "folder": str(origin.folder),
-        "notebook": str(origin.notebook) if origin.notebook else None,
+        "notebook": str(source.notebook or origin.notebook or "") or None,
         "cell": cell,
         "surface": origin.surface,
         "kernel": origin.kernel,

@@ -77,9 +77,9 @@ _WHERE = (
     Option("--cpu", "CPU cores of each instance, where there is one role", metavar="N", default="1"),
     Option(
         "--mem",
-        "Memory of each instance, where there is one role: 512M, 8Gi",
+        "Memory of each instance, where there is one role: 512M, 8Gi; what takes more is ended",
         metavar="SIZE",
-        default="1Gi",
+        default="1Gi in the queue, and no limit",
     ),
     Option(
         "--image",
@@ -150,6 +150,18 @@ RESUME_FROM = Option(
 )
 _HOW = (
     RESUME_FROM,
+    Option(
+        "--until",
+        "Of a notebook: the last cell that runs, by its number, id or tag",
+        metavar="CELL",
+        default="all of it",
+    ),
+    Option(
+        "--timeout",
+        "Of a notebook: longest time of one cell: 45s, 30m",
+        metavar="TIME",
+        default="none",
+    ),
     Option("--time-limit", "Longest run time: 45s, 30m, 2h30m", metavar="TIME", default="none", field=True),
     Option(
         "--retry",
@@ -206,7 +218,7 @@ AFTER = (
 _SCRIPT = (
     Option(
         "script",
-        "Script of the package to run: .py with python, .sh with bash",
+        "What to run of the package: .py with python, .sh with bash, a whole .ipynb (`this-notebook`: this)",
         kind="word",
         default="none, then --command or -f says what runs",
     ),

@@ -33,7 +33,7 @@ class JobOptions:
         data: sources of data, each with a name of its own.
         storages: names of storages, each as ``{"name": …, "mountPath": …}``; none means the default ones.
         package: sha256 of the trainer package, or None.
-        notebook: ``{"path": …, "cell": …}``, or None.
+        notebook: ``{"path": …, "cell": …}``, or ``{"path": …, "run": True}`` where it is what runs, or None.
         retry_count: automatic tries after the first.
         requirements: requirements file in the package, or None for the default.
         install: ``never``, ``if-missing``, ``always``, or None for the profile's default.
@@ -51,7 +51,7 @@ class JobOptions:
     data: Sequence[DataSource] = ()
     storages: Sequence[Mapping[str, str]] = ()
     package: str | None = None
-    notebook: Mapping[str, str] | None = None
+    notebook: Mapping[str, Any] | None = None
     retry_count: int = 0
     virtual_cluster: str | None = None
     requirements: str | None = None
@@ -185,6 +185,8 @@ def _role_extras(roles: Sequence[RoleSpec]) -> dict[str, Any]:
             entry["launcher"] = role.launcher
         if role.is_service or role.service is False:
             entry["service"] = role.is_service
+        if role.memory_mb is None:
+            entry["limitMemory"] = False  # what nobody asked for shall end nobody's task
         if entry:
             found[role.name] = entry
     return found

@@ -250,7 +250,7 @@ def test_overrides_of_a_document_without_parameters(folder: Path) -> None:
         ("--sh", "\n", "Cell is empty"),
         ("train.py", "print(1)\n", "Script `train.py` does not go with a cell"),
         ("missing.py", None, "Script `missing.py` does not exist."),
-        ("notes.txt", None, "Script `notes.txt` is neither .py nor .sh."),
+        ("notes.txt", None, "Script `notes.txt` is neither .py, .sh nor .ipynb."),
         ("../outside.py", None, "Script `../outside.py` is not in the package folder"),
         ("--package nowhere train.py", None, "Package folder `"),
         ("-f nowhere.yaml", None, "File `"),
