@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from paijupyter.backends.base import Job
-from paijupyter.protocol.completion import Policy, policies
+from paijupyter.protocol.completion import policies
+from paijupyter.protocol.deciding import Policy
 from paijupyter.protocol.names import task_key
 
 GRACE_SECONDS = 10

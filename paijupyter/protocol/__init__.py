@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from paijupyter.protocol.build import JobOptions as JobOptions
     from paijupyter.protocol.build import build_document as build_document
     from paijupyter.protocol.checking import check as check
-    from paijupyter.protocol.completion import Counts as Counts
-    from paijupyter.protocol.completion import Policy as Policy
-    from paijupyter.protocol.completion import Verdict as Verdict
-    from paijupyter.protocol.completion import decide as decide
     from paijupyter.protocol.completion import policies as policies
+    from paijupyter.protocol.deciding import Counts as Counts
+    from paijupyter.protocol.deciding import Policy as Policy
+    from paijupyter.protocol.deciding import Verdict as Verdict
+    from paijupyter.protocol.deciding import decide as decide
     from paijupyter.protocol.document import Document as Document
     from paijupyter.protocol.document import read as read
     from paijupyter.protocol.editing import edit as edit
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "build": ("JobOptions", "build_document"),
     "checking": ("check",),
-    "completion": ("Counts", "Policy", "Verdict", "decide", "policies"),
+    "completion": ("policies",),
+    "deciding": ("Counts", "Policy", "Verdict", "decide"),
     "document": ("Document", "read"),
     "editing": ("edit", "edit_mapping"),
     "fields": ("FIELDS", "Field"),

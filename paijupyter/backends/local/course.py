@@ -13,7 +13,8 @@ from paijupyter.backends.base import State, TaskStatus
 from paijupyter.backends.local.attempt import Attempt, Running
 from paijupyter.backends.local.journal import Journal, Outcome
 from paijupyter.backends.told import GRACE_SECONDS
-from paijupyter.protocol.completion import Counts, decide, policies
+from paijupyter.protocol.completion import policies
+from paijupyter.protocol.deciding import Counts, decide
 
 _LOOK = (0.02, 0.25)  # seconds between looks at tasks that start: the first, and the longest
 _PATIENCE = 2.0  # seconds after the grace time until what has not ended is killed
