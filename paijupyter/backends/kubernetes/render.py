@@ -1,0 +1,264 @@
+"""The objects of a job, made of what is known of it. Pure: the same input gives the same objects (P26).
+
+One ConfigMap named after the job is made first and owns all others, so deleting it deletes the job. Each
+attempt has a ConfigMap with what its tasks are told, and an Indexed Job per role, or one JobSet.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paijupyter.backends.base import Job
+from paijupyter.backends.kubernetes import labels, layout, names, pod, pod_options, volumes
+from paijupyter.backends.kubernetes.cluster import Cluster
+from paijupyter.backends.kubernetes.delivery.parcels import URLS, Parcel
+from paijupyter.backends.kubernetes.gang import Gang
+from paijupyter.backends.kubernetes.groups import grouped, jobset, pod_group
+from paijupyter.backends.kubernetes.settings import KubeSettings
+from paijupyter.backends.kubernetes.volumes import Mounted, mounted
+from paijupyter.errors import PaiJupyterError
+
+Object = dict[str, Any]
+STARTING = ("Job", "JobSet")
+"""Kinds of objects that start pods."""
+JOB_FILE = "job.json"
+"""Key of the owner with everything that another host needs to take the job over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What all objects of a job are made from.
+
+    Attributes:
+        job: the job.
+        settings: of the profile.
+        cluster: where it goes.
+        gang: how it is admitted and placed.
+        boot: name of the ConfigMap with the boot file.
+        parcels: its packages.
+        pull_secret: name of the Secret with credentials of registries that the document brings, or "".
+    """
+
+    job: Job
+    settings: KubeSettings
+    cluster: Cluster
+    gang: Gang
+    boot: str
+    parcels: Sequence[Parcel]
+    pull_secret: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the job's own objects."""
+        return names.base(self.job.name)
+
+
+def owner(frame: Frame, record: Mapping[str, Any]) -> Object:
+    """Return the first object of a job, which owns all others.
+
+    Args:
+        frame: of the job.
+        record: what another host needs to take the job over; no secrets.
+    """
+    needs = [frame.boot, *(each["metadata"]["name"] for parcel in frame.parcels for each in parcel.shared)]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": frame.name,
+            "labels": {**labels.of_job(frame.job), labels.KIND: labels.OWNER},
+            "annotations": {labels.NEEDS: " ".join(needs)},
+        },
+        "data": {JOB_FILE: json.dumps(record, ensure_ascii=False, separators=(",", ":"))},
+    }
+
+
+def boot_object(name: str, archive: bytes) -> Object:
+    """Return the ConfigMap with the boot file, which all jobs of the namespace share."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": labels.shared(labels.BOOT)},
+        "immutable": True,
+        "binaryData": {"boot.pyz": _base64(archive)},
+    }
+
+
+def boot_name(archive: bytes) -> str:
+    """Return the name of the ConfigMap with a boot file."""
+    return f"paijupyter-boot-{hashlib.sha256(archive).hexdigest()[:16]}"
+
+
+def check_kept(asked: Mapping[str, Any], got: Mapping[str, Any]) -> None:
+    """See that a cluster has kept the volumes it was asked for.
+
+    One that does not know image volumes drops them without a word, and the pods would run without their
+    files.
+
+    Raises:
+        PaiJupyterError: ``image-volume-dropped``.
+    """
+    for mine, theirs in zip(_pod_specs(asked), _pod_specs(got), strict=True):
+        kept = {each["name"] for each in theirs.get("volumes") or () if "image" in each}
+        if any("image" in each and each["name"] not in kept for each in mine["volumes"]):
+            raise PaiJupyterError(
+                "image-volume-dropped",
+                "The cluster drops image volumes, so the tasks would run without the package.",
+                "Take `image` out of `packageWays` of the profile, or have the gate ImageVolume switched on.",
+                422,
+            )
+
+
+def _pod_specs(thing: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if thing["kind"] == "JobSet":
+        jobs = [each["template"] for each in thing["spec"]["replicatedJobs"]]
+    else:
+        jobs = [thing]
+    return [each["spec"]["template"]["spec"] for each in jobs]
+
+
+def own(frame: Frame, values: Mapping[str, str], key: str, logins: Mapping[str, Any]) -> list[Object]:
+    """Return the objects that last as long as the job: its Secrets and its Service.
+
+    Args:
+        frame: of the job.
+        values: of the job's secrets.
+        key: of the board.
+        logins: credentials of registries, as ``auths`` of a Docker configuration.
+    """
+    objects = [_secret(frame, values, key), _service(frame)]
+    if frame.pull_secret:
+        objects.append(_pull_secret(frame, logins))
+    return objects
+
+
+def attempt(frame: Frame, number: int, spec: Mapping[str, Any]) -> list[Object]:
+    """Return the objects of one attempt; those that start pods come last.
+
+    Args:
+        frame: of the job.
+        number: of the attempt.
+        spec: what its tasks are told.
+    """
+    text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"))
+    name = names.attempt_name(frame.name, number)
+    found: list[Object] = [
+        _config_map(names.spec_name(frame.name, number), labels.of_attempt(frame.job, number), text)
+    ]
+    urls = {each.told["urlFile"].rpartition("/")[2]: each.url for each in frame.parcels if each.url}
+    if urls:
+        found.append(_opaque(f"{name}-urls", labels.of_attempt(frame.job, number), urls))
+    group = pod_group(frame.job, frame.gang, name, number)
+    if group:
+        found.append(group)
+    roles = {role: grouped(_job(frame, role, number), frame.gang, name) for role in frame.job.roles}
+    if frame.gang.jobset:
+        found.append(jobset(frame.job, frame.gang, name, number, roles))
+    else:
+        found += roles.values()
+    return found
+
+
+def _job(frame: Frame, role: str, number: int) -> Object:
+    job, gang = frame.job, frame.gang
+    instances = names.instances_of(job.roles[role])
+    options = pod_options.of_document(job)
+    spec: dict[str, Any] = {
+        "completionMode": "Indexed",
+        "completions": instances,
+        "parallelism": instances,
+        # One replaced task makes its peers hang: the whole attempt is made again instead.
+        "backoffLimit": int(options.get("backoffLimit") or 0),
+        "podReplacementPolicy": "Failed",
+        "template": pod.template(
+            job,
+            role,
+            number,
+            frame.settings,
+            volumes.of_role(job, role, number, frame.settings, frame.boot, _packages(frame, number)),
+            pull_secrets=[frame.pull_secret] if frame.pull_secret else [],
+            refuses_root=frame.cluster.refuses_root,
+        ),
+    }
+    if options.get("activeDeadlineSeconds"):
+        spec["activeDeadlineSeconds"] = int(options["activeDeadlineSeconds"])
+    if gang.kueue:
+        spec["suspend"] = True
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": names.job_name(frame.name, number, role, instances),
+            "labels": labels.of_role(job, number, role),
+            "annotations": {labels.ROLE_NAME: role},
+        },
+        "spec": spec,
+    }
+
+
+def _packages(frame: Frame, number: int) -> list[Mounted]:
+    found = [each.mounted for each in frame.parcels if each.mounted]
+    if any(each.way == "object" for each in frame.parcels):
+        name = f"{names.attempt_name(frame.name, number)}-urls"
+        mode = volumes.secret_mode(frame.settings)
+        found.append(mounted("urls", {"secret": {"secretName": name, "defaultMode": mode}}, URLS))
+    return found
+
+
+def _service(frame: Frame) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": frame.name, "labels": labels.of_job(frame.job)},
+        "spec": {
+            "clusterIP": "None",
+            # Tasks look each other up before any of them is ready.
+            "publishNotReadyAddresses": True,
+            "selector": {labels.JOB: labels.of_job(frame.job)[labels.JOB]},
+        },
+    }
+
+
+def _secret(frame: Frame, values: Mapping[str, str], key: str) -> Object:
+    texts = {
+        layout.SECRETS.rpartition("/")[2]: json.dumps(dict(values)),
+        layout.BOARD_KEY.rpartition("/")[2]: key,
+    }
+    return _opaque(frame.name, labels.of_job(frame.job), texts)
+
+
+def _pull_secret(frame: Frame, logins: Mapping[str, Any]) -> Object:
+    secret = _opaque(
+        frame.pull_secret, labels.of_job(frame.job), {".dockerconfigjson": json.dumps({"auths": logins})}
+    )
+    return {**secret, "type": "kubernetes.io/dockerconfigjson"}
+
+
+def _opaque(name: str, wanted: Mapping[str, str], texts: Mapping[str, str]) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "labels": dict(wanted)},
+        "type": "Opaque",
+        "immutable": True,
+        "data": {key: _base64(text.encode("utf-8", "surrogatepass")) for key, text in texts.items()},
+    }
+
+
+def _config_map(name: str, wanted: Mapping[str, str], text: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": dict(wanted)},
+        "immutable": True,
+        "data": {layout.SPEC.rpartition("/")[2]: text},
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -1,0 +1,205 @@
+"""Submitting a job: its objects in order, once however often it is asked, all of them or none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets as randomness
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from paijupyter.backends.base import Job
+from paijupyter.backends.kubernetes import gang, labels, names, owner_record, registries, render, volumes
+from paijupyter.backends.kubernetes.cluster import Cluster
+from paijupyter.backends.kubernetes.create import Creator, Object, owned
+from paijupyter.backends.kubernetes.delivery import ladder
+from paijupyter.backends.kubernetes.delivery.parcels import Parcel
+from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.render import Frame
+from paijupyter.backends.kubernetes.settings import KubeSettings
+from paijupyter.backends.kubernetes.spec import task_spec
+from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.errors import NotFound
+
+_log = logging.getLogger(__name__)
+_KEY_BYTES = 32
+
+
+class Submitter:
+    """Creates jobs and their further attempts.
+
+    Args:
+        transport: the way to the cluster.
+        settings: of the profile.
+        cluster: returns what is known of the cluster.
+        boot: returns the zipapp that the tasks run. Blocking.
+        data: the data folder of this host.
+    """
+
+    def __init__(
+        self,
+        transport: KubeTransport,
+        settings: KubeSettings,
+        cluster: Callable[[], Awaitable[Cluster]],
+        boot: Callable[[], Path],
+        data: Path,
+    ) -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self._boot = boot
+        self._data = data
+        self._creator = Creator(transport)
+        self._underway: dict[str, asyncio.Task[None]] = {}
+
+    async def create(self, job: Job, secrets: Mapping[str, str]) -> None:
+        """Create a job with its first attempt; asked twice, it is created once.
+
+        Goes on if the caller is cancelled: a job is there as a whole or not at all.
+
+        Raises:
+            PaiJupyterError: what the cluster has against it; nothing is left of it then.
+        """
+        task = self._underway.get(job.id)
+        if task is None:
+            task = self._underway[job.id] = asyncio.create_task(self._create(job, secrets))
+            task.add_done_callback(lambda _: self._underway.pop(job.id, None))
+        await asyncio.shield(task)
+
+    async def start_attempt(self, job: Job, number: int) -> None:
+        """Create the objects of a further attempt of a job that is there; asked twice, once.
+
+        Raises:
+            NotFound: the job is no longer there.
+            PaiJupyterError: what the cluster has against it; nothing is left of the attempt then.
+        """
+        made: list[Object] = []
+        try:
+            owner = await self._creator.find(_bare_owner(job))
+            if owner is None:
+                raise NotFound("Job", job.name, "Its owner ConfigMap is gone from the cluster.")
+            frame = await self._frame(job, await self._parcels_again(job, owner))
+            await self._attempt(frame, number, owner, made)
+        except BaseException as error:
+            await asyncio.shield(self._creator.take_back(made))
+            raise _explained(error, "start the next attempt") from error
+
+    async def remove(self, job: Job) -> None:
+        """Delete everything of a job; idempotent.
+
+        Raises:
+            PaiJupyterError: the cluster did not.
+        """
+        try:
+            await self._creator.remove(_bare_owner(job))
+        except KubeError as error:
+            raise error.for_people("delete the job") from error
+
+    async def close(self) -> None:
+        """Wait until submissions that are under way have been decided."""
+        await asyncio.gather(*self._underway.values(), return_exceptions=True)
+
+    async def _create(self, job: Job, secrets: Mapping[str, str]) -> None:
+        made: list[Object] = []
+        try:
+            legs = await asyncio.to_thread(ladder.choose, job, self._settings)
+            logins = registries.logins(job, secrets)
+            parcels = await ladder.send(legs, self._settings, self._data / "staging")
+            frame = await self._frame(job, parcels)
+            owner = await self._own(frame, made)
+            if labels.SUBMITTED in (owner["metadata"].get("annotations") or {}):
+                return
+            boot = await asyncio.to_thread(self._boot_bytes)
+            shared = [
+                render.boot_object(frame.boot, boot),
+                *(dict(o) for each in parcels for o in each.shared),
+            ]
+            own = render.own(frame, secrets, randomness.token_hex(_KEY_BYTES), logins)
+            await _all(
+                *(self._creator.share(each) for each in shared),
+                *(self._make(each, owner, made) for each in own),
+            )
+            await self._attempt(frame, 0, owner, made)
+            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            await self._creator.annotate(owner, {labels.SUBMITTED: now})
+        except BaseException as error:
+            await asyncio.shield(self._creator.take_back(made))
+            raise _explained(error, "create the job") from error
+
+    async def _own(self, frame: Frame, made: list[Object]) -> Object:
+        """Create the owner. One of an earlier, interrupted submission is brought up to date and goes on."""
+        wanted = render.owner(frame, owner_record.record(frame))
+        made.append(wanted)
+        owner = await self._creator.create(wanted)
+        annotations = owner["metadata"].get("annotations") or {}
+        if labels.SUBMITTED in annotations:
+            made.clear()
+        elif annotations.get(labels.NEEDS) != wanted["metadata"]["annotations"][labels.NEEDS]:
+            await self._creator.annotate(owner, wanted["metadata"]["annotations"], data=wanted["data"])
+        return owner
+
+    async def _attempt(self, frame: Frame, number: int, owner: Object, made: list[Object]) -> None:
+        job, settings = frame.job, self._settings
+        spec = task_spec(
+            job,
+            number,
+            settings.told(),
+            hosts=names.hosts(job, number, jobset=frame.gang.jobset),
+            parcels=[each.told for each in frame.parcels],
+            storages=volumes.storages_told(job, settings),
+            kept=bool(settings.keep_claim),
+        )
+        objects = render.attempt(frame, number, spec)
+        starting = [each for each in objects if each["kind"] in render.STARTING]
+        await _all(*(self._make(each, owner, made) for each in objects if each not in starting))
+        # Pods wait long for a ConfigMap that comes after them, so what starts them comes last.
+        created = await _all(*(self._make(each, owner, made) for each in starting))
+        for asked, got in zip(starting, created, strict=True):
+            render.check_kept(asked, got)
+
+    async def _make(self, thing: Object, owner: Object, made: list[Object]) -> Object:
+        made.append(thing)  # before the answer: it may get lost
+        return await self._creator.create(owned(thing, owner))
+
+    async def _frame(self, job: Job, parcels: Sequence[Parcel]) -> Frame:
+        cluster = await self._cluster()
+        return Frame(
+            job=job,
+            settings=self._settings,
+            cluster=cluster,
+            gang=gang.choose(job, self._settings, cluster),
+            boot=render.boot_name(await asyncio.to_thread(self._boot_bytes)),
+            parcels=parcels,
+            pull_secret=f"{names.base(job.name)}-registry" if registries.has_logins(job) else "",
+        )
+
+    async def _parcels_again(self, job: Job, owner: Object) -> list[Parcel]:
+        """Return the parcels of a job that was created before; addresses that expire are made anew."""
+        found = owner_record.parcels(owner)
+        if any(each.way == "object" for each in found):
+            legs = await asyncio.to_thread(ladder.choose, job, replace(self._settings, ways=("object",)))
+            fresh = await ladder.send(legs, self._settings, self._data / "staging")
+            found = [new if old.way == "object" else old for old, new in zip(found, fresh, strict=True)]
+        return found
+
+    def _boot_bytes(self) -> bytes:
+        return self._boot().read_bytes()
+
+
+def _bare_owner(job: Job) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": names.base(job.name)}}
+
+
+async def _all(*steps: Awaitable[Any]) -> list[Any]:
+    """Take steps at once and wait for all of them, also when one fails: only then can they be taken back."""
+    results = await asyncio.gather(*steps, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
+
+
+def _explained(error: BaseException, doing: str) -> BaseException:
+    return error.for_people(doing) if isinstance(error, KubeError) else error
