@@ -1,6 +1,6 @@
 """Addresses of objects in S3-compatible stores, signed so that who has one may use it (AWS Signature V4).
 
-Own code, because it is small and every client library for it is large; a test has the published example.
+Own code, since it is small and every client library for it is large; a test has the published example.
 """
 
 from __future__ import annotations
