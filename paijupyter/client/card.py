@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any
 
 from paijupyter.client import card_files, going, words
@@ -148,6 +149,7 @@ def _line(view: Mapping[str, Any], failed: Mapping[str, Any]) -> str:
     said = words.reason(view)
     if state == "failed" and not view.get("message"):
         said = str(failed.get("message") or "") or outcome(view)
+    said = _with_clock(said, view)
     # The entry file has the line numbers of its cell.
     said = said.replace(f"`{ENTRY}`", _cell(view))
     position = view.get("position")
@@ -157,6 +159,14 @@ def _line(view: Mapping[str, Any], failed: Mapping[str, Any]) -> str:
         stale = f"`{view.get('profile')}` cannot be reached since {words.clock(view['staleSince'])}"
         said = f"{said} · {stale}" if said else stale
     return said
+
+
+def _with_clock(said: str, view: Mapping[str, Any]) -> str:
+    """Say of the cell of a notebook that runs since when it does; a snapshot says the time itself."""
+    running = view.get("execution") or {}
+    if view["state"] != "running" or not running or running.get("done") or not said:
+        return said
+    return f"{said} · since {words.clock(running['since'])}"
 
 
 def _cell(view: Mapping[str, Any]) -> str:
@@ -178,6 +188,8 @@ def _rows(view: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield from going.rows(view)
     if view.get("packageSha256"):
         yield "package", str(view["packageSha256"])[:12]
+    if view.get("executedNotebook"):
+        yield "notebook", PurePath(str(view["executedNotebook"])).name
     yield from card_files.rows(view)
     if view.get("attempt"):
         yield "attempt", str(int(view["attempt"]) + 1)
@@ -195,6 +207,8 @@ def outcome(view: Mapping[str, Any]) -> str:
     """Say how a job ended, in one clause: ``failed: worker-0 ended with exit code 3``."""
     state = str(view["state"])
     failed = view.get("failedTask") or {}
+    if state == "failed" and view.get("execution") and view.get("message"):
+        return f"failed: {str(view['message']).rstrip('.')}"  # the cell says more than a status
     if state == "failed" and failed:
         return f"failed: {failed['role']}-{failed['index']}{_ending(failed)}"
     said = words.reason(view).rstrip(".")

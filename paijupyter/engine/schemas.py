@@ -110,6 +110,9 @@ JOB_VIEW: Schema = record(
             etaSeconds=maybe(NUMBER),
         )
     ),
+    runsNotebook=maybe(TEXT),
+    execution=maybe(record("cell cells line", cell=COUNT, cells=COUNT, line=TEXT, since=TIME, done=FLAG)),
+    executedNotebook=maybe(TEXT),
     usage=maybe(record("tasks cpu memoryMB", tasks=COUNT, cpu=NUMBER, memoryMB=NUMBER, gpu=maybe(OBJECT))),
     ports={"type": "object", "additionalProperties": OBJECT},
     onEnd=maybe(record("state", state={"enum": ["running", "done", "failed"]}, message=TEXT, at=TIME)),

@@ -8,50 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from paijupyter.jobs import notebook_failure
+from paijupyter.jobs.failure import Explanation as Explanation
+from paijupyter.jobs.failure import Facts as Facts
+from paijupyter.jobs.failure import last as _last
 
 _GIBIBYTE = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of the task that decided a failure.
-
-    Attributes:
-        task: its name, ``<role>-<index>``; "" if no task decided it.
-        reason: the backend's finer fact.
-        message: the backend's own sentence.
-        code: exit status.
-        signal: name of the signal that ended it, for example ``SIGKILL``.
-        last_lines: end of its log.
-        memory_mb: memory it asked for, in MiB.
-    """
-
-    task: str = ""
-    reason: str = ""
-    message: str = ""
-    code: int | None = None
-    signal: str | None = None
-    last_lines: tuple[str, ...] = ()
-    memory_mb: int | None = None
-
-    @property
-    def who(self) -> str:
-        """The task in backticks, or ``The job``."""
-        return f"`{self.task}`" if self.task else "The job"
-
-    @property
-    def text(self) -> str:
-        """End of the log as one text."""
-        return "\n".join(self.last_lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """One sentence, and what to do next or ""."""
-
-    message: str
-    advice: str = ""
 
 
 def machine_restarted(facts: Facts) -> Explanation | None:
@@ -145,6 +108,11 @@ def secret_gone(facts: Facts) -> Explanation | None:
     return Explanation(
         facts.message or f"{facts.who} did not get its secrets.", "Submit the job again with its secrets."
     )
+
+
+def notebook_cell(facts: Facts) -> Explanation | None:
+    """A cell of a notebook failed; what the log says else tells what to do."""
+    return notebook_failure.of_cell(facts, _OF_LOG)
 
 
 def cuda_out_of_memory(facts: Facts) -> Explanation | None:
@@ -314,18 +282,7 @@ def anything_else(facts: Facts) -> Explanation:
     return Explanation(f"{facts.who} failed{f' ({facts.reason})' if facts.reason else ''}.", "Read its log.")
 
 
-RULES: tuple[Callable[[Facts], Explanation | None], ...] = (
-    # First what the backend knows for certain, then what the log says, then what the exit status says.
-    machine_restarted,
-    lost,
-    deadline,
-    barrier_timeout,
-    preempted,
-    requirements,
-    package_damaged,
-    port_taken,
-    no_shell,
-    secret_gone,
+_OF_LOG: tuple[Callable[[Facts], Explanation | None], ...] = (
     cuda_out_of_memory,
     missing_module,
     syntax_error,
@@ -338,6 +295,23 @@ RULES: tuple[Callable[[Facts], Explanation | None], ...] = (
     terminated,
     command_not_found,
     not_executable,
+)
+
+RULES: tuple[Callable[[Facts], Explanation | None], ...] = (
+    # First what the backend knows for certain, then what the log says, then what the exit status says.
+    machine_restarted,
+    lost,
+    deadline,
+    barrier_timeout,
+    preempted,
+    requirements,
+    package_damaged,
+    port_taken,
+    no_shell,
+    secret_gone,
+    notebook_failure.refused,
+    notebook_cell,
+    *_OF_LOG,
     python_exception,
 )
 
@@ -351,14 +325,6 @@ def explain(facts: Facts) -> Explanation:
     return anything_else(facts)
 
 
-def _last(pattern: str, facts: Facts) -> re.Match[str] | None:
-    """Find the last match: the last error in a log is the one that ended it."""
-    found = None
-    for found in re.finditer(pattern, facts.text, re.M):  # noqa: B007
-        pass
-    return found
-
-
 def _short(path: str) -> str:
     """Shorten a path of a task's working folder to the path in the package."""
     return re.sub(r"^.*/tasks/[^/]+/\d+/work/", "", path)
@@ -370,7 +336,7 @@ def _size(memory_mb: int) -> str:
 
 def _more_memory(facts: Facts) -> str:
     if not facts.memory_mb:
-        return "Give each task more memory, or load less at once, and run it again."
+        return "Load less at once, or run it where there is more memory."
     return (
         f"Give each task more memory ({_size(2 * facts.memory_mb)}) or load less at once, and run it again."
     )

@@ -116,7 +116,8 @@ class Looker:
             seen.kept = now
             await asyncio.to_thread(live.keep)
         view = live.view()
-        told = (view["metrics"], _without_clock(view["progress"]), view["usage"], view["ports"])
+        far = (_without_clock(view["progress"]), view["execution"])
+        told = (view["metrics"], far, view["usage"], view["ports"])
         if told == seen.told or live.life.state != "running":
             return
         if self._bus.readers:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from paijupyter.jobs.clock import iso
 from paijupyter.jobs.progress import Progress
 from paijupyter.jobs.readings import Reading, read_line, read_object
 from paijupyter.jobs.series import NAMES, POINTS, Values
@@ -51,6 +52,7 @@ class Metrics:
         self._log = Tail(folder / "log", BACKLOG)
         self._values = {source: Values() for source in _SOURCES}
         self._progress = {"file": Progress(), "log": Progress()}
+        self._execution: dict[str, Any] | None = None
         self._seen_once: set[str] = set()
         self._unsaved = False
         self._restore()
@@ -104,7 +106,19 @@ class Metrics:
     def progress(self) -> dict[str, Any] | None:
         """Return ``{done, total, unit, fraction, etaSeconds}``, or None where nothing tells it."""
         at = self._clock()
-        return self._progress["file"].to_json(at) or self._progress["log"].to_json(at)
+        told = self._progress["file"].to_json(at) or self._progress["log"].to_json(at)
+        return told or _of_cells(self._execution)
+
+    def execution(self) -> dict[str, Any] | None:
+        """Return which cell of a notebook runs, ``{cell, cells, line, since, done}``; None for no notebook.
+
+        Once the job has ended it is the cell that ran last.
+        """
+        found = self._execution
+        if found is None:
+            return None
+        since = iso(found["at"])
+        return {**{name: found[name] for name in ("cell", "cells", "line", "done")}, "since": since}
 
     def _read(self, limit: int) -> tuple[bool, bool]:
         """Read; say whether anything was added, and whether it changes what is told."""
@@ -113,6 +127,7 @@ class Metrics:
         if lines is not None:
             if self._file.restarted:
                 self._values["file"], self._progress["file"] = Values(), Progress()
+                self._execution = None
             added, told = True, self._take(_of_file(lines), "file") or self._file.restarted
         lines = self._log.read(limit)
         if lines is not None:
@@ -123,6 +138,8 @@ class Metrics:
     def _take(self, readings: Iterable[Reading], place: str) -> bool:
         told, progress = False, self._progress[place]
         for reading in readings:
+            if reading.execution:
+                self._execution, told = dict(reading.execution), True
             if reading.counts:
                 told = progress.take(reading.counts) or told
             if reading.values:
@@ -150,6 +167,7 @@ class Metrics:
             "logOffset": self._log.offset,
             "values": {source: values.state() for source, values in self._values.items()},
             "progress": {place: each.state() for place, each in self._progress.items()},
+            "execution": self._execution,
             "seenOnce": sorted(self._seen_once),
         }
         draft = self._kept.with_name(f".{self._kept.name}.new")
@@ -170,13 +188,30 @@ class Metrics:
             progress = {place: Progress.of(state["progress"][place]) for place in self._progress}
             offsets = int(state["fileOffset"]), int(state["logOffset"])
             seen = {str(name) for name in state["seenOnce"]}
+            execution = state.get("execution")
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             _log.info("%s is made anew: %s", self._kept, error)
             return
         self._values, self._progress, self._seen_once = values, progress, seen
+        self._execution = execution
         self._file.offset, self._log.offset = offsets
+
+
+def _of_cells(execution: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the progress of a notebook that tells no other: how many of its cells have run."""
+    if execution is None:
+        return None
+    over = execution["cell"] if execution["done"] else execution["cell"] - 1
+    fraction = round(over / execution["cells"], 4)
+    return {
+        "done": execution["cell"],
+        "total": execution["cells"],
+        "unit": "cell",
+        "fraction": fraction,
+        "etaSeconds": None,
+    }
 
 
 def _of_file(lines: Iterable[bytes]) -> Iterable[Reading]:

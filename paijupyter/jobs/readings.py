@@ -73,6 +73,7 @@ _TELLING = re.compile(rb"\d")
 _OWN = b"[paijupyter] "
 LONGEST = 1 << 11  # bytes of a line that is looked at
 LONGEST_JSON = 1 << 16
+_LATEST = 2**40  # seconds; what is later is no time
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +100,14 @@ class Reading:
         structured: whether they come from JSON, and not from text.
         counts: what is how far, the outer one first.
         unusual: names that may be no metric at all: a setting that is printed once.
+        execution: which cell of a notebook runs, as the notebook's own runner tells it.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     structured: bool = False
     counts: tuple[Count, ...] = ()
     unusual: frozenset[str] = frozenset()
+    execution: Mapping[str, Any] | None = None
 
 
 _NOTHING = Reading()
@@ -134,7 +137,25 @@ def read_object(line: bytes) -> Reading | None:
         values = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return Reading(values, True, _counters(values)) if isinstance(values, dict) else None
+    if not isinstance(values, dict):
+        return None
+    return Reading(values, True, _counters(values), execution=_execution(values.get("notebook")))
+
+
+def _execution(told: Any) -> dict[str, Any] | None:
+    """Return ``{cell, cells, line, at, done}`` of a notebook that runs, or None if this tells of none."""
+    if not isinstance(told, dict) or _count("cell", told.get("cell"), told.get("cells")) is None:
+        return None
+    line, at = told.get("line"), told.get("at")
+    if not isinstance(line, str) or not isinstance(at, (int, float)) or not 0 <= at < _LATEST:
+        return None
+    return {
+        "cell": int(told["cell"]),
+        "cells": int(told["cells"]),
+        "line": line[:200],
+        "at": float(at),
+        "done": told.get("done") is True,
+    }
 
 
 def _counters(values: Mapping[str, Any]) -> tuple[Count, ...]:

@@ -22,6 +22,7 @@ from paijupyter.jobs.host import this_host
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.looking import Looker
 from paijupyter.jobs.merged import merged_log
+from paijupyter.jobs.notebooks import bring_beside
 from paijupyter.jobs.on_end import Hooks
 from paijupyter.jobs.outputs import list_outputs, output_file
 from paijupyter.jobs.planning import Planner
@@ -79,7 +80,7 @@ class JobService:
         )
         self._catalog.on_told = self._looker.note
         self._hooks = Hooks(data / "hooks", self._catalog, self._profiles)
-        self._catalog.before_final = self._hooks.owe
+        self._catalog.before_final = self._before_final
         self._catalog.after_final = self._hooks.begin
         self._endings = Endings(
             self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
@@ -95,6 +96,11 @@ class JobService:
         )
         self.storages = Storages(self._backends, self._profiles)
         self._cache = DataCache(data)
+
+    def _before_final(self, live: LiveJob) -> None:
+        """Have done what a job's end promises, before anybody hears of it."""
+        bring_beside(live.record)
+        self._hooks.owe(live)
 
     async def start(self) -> None:
         """Open the index, adopt this host's unfinished jobs, and watch their profiles."""

@@ -19,6 +19,8 @@ def job_view(
     metrics: Mapping[str, Any] | None = None,
     progress: Mapping[str, Any] | None = None,
     usage: Mapping[str, Any] | None = None,
+    execution: Mapping[str, Any] | None = None,
+    executed: str | None = None,
     ports: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Build the view of a job from its record and life.
@@ -37,7 +39,7 @@ def job_view(
         "kind": facts.get("kind"),
         "state": life.state,
         "reason": life.reason,
-        "message": said.message,
+        "message": said.message or _running_cell(life, execution),
         "advice": said.advice,
         "since": life.since or facts["submittedAt"],
         "staleSince": None,
@@ -53,6 +55,7 @@ def job_view(
         "packageSha256": facts.get("packageSha256"),
         "clonedFrom": facts.get("clonedFrom"),
         "resumedFrom": facts.get("resumedFrom"),
+        "group": facts.get("group"),
         "attempt": life.attempt,
         "taskTotal": sum(roles.values()),
         "roles": {role: {"instances": count, "states": counts[role]} for role, count in roles.items()},
@@ -67,6 +70,9 @@ def job_view(
         "metrics": dict(metrics or {}),
         "progress": dict(progress) if progress else None,
         "usage": dict(usage) if usage else None,
+        "runsNotebook": facts.get("runsNotebook"),
+        "execution": dict(execution) if execution else None,
+        "executedNotebook": executed,
         "onEnd": dict(life.on_end) if life.on_end else None,
         "position": None,
         "ports": dict(ports or {}),
@@ -105,6 +111,14 @@ def _failed_task(life: Life) -> dict[str, Any] | None:
         "lastLines": list(task.get("lastLines") or ()),
         "message": task.get("message") or "",
     }
+
+
+def _running_cell(life: Life, execution: Mapping[str, Any] | None) -> str:
+    """Say which cell of a notebook runs."""
+    if life.state != "running" or not execution or execution["done"]:
+        return ""
+    said = f"Cell {execution['cell']} of {execution['cells']}"
+    return f"{said}: `{execution['line'].replace('`', chr(39))}`" if execution["line"] else said
 
 
 def _explanation(record: Record, life: Life, failed: Mapping[str, Any] | None) -> Explanation:

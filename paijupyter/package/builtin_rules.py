@@ -32,6 +32,7 @@ GIT = Rule("version control")
 ENVIRONMENT = Rule("virtual environment", singly=True)
 CHECKPOINT = Rule("checkpoint", may_insist=True, singly=True)
 CREDENTIAL = Rule("looks like a credential", may_insist=True, singly=True)
+EXECUTED = Rule("executed notebook of a job", may_insist=True)
 HOME = Rule("setting in the home folder", may_insist=True)
 """A notebook may lie in the home folder itself; what begins with a dot there is not part of the work."""
 
@@ -118,11 +119,15 @@ _SECRET_CONTENT = re.compile(
     rb'|_authToken\s*=|"auths"\s*:\s*\{|"client_secret"\s*:'
 )
 
+_EXECUTED_NAME = re.compile(r".+-[a-z2-7]{6}\.ipynb")
+_EXECUTED_CONTENT = re.compile(rb'"paijupyter": \{\s*"executed": true')
+"""What a job brings back beside its notebook is no part of the work: each run would change the package."""
+
 _CACHE_TAG, _CACHE_SIGNATURE = "CACHEDIR.TAG", b"Signature: 8a477f597d28d172789f06886806bc55"
 _MARKS = frozenset({"pyvenv.cfg", "conda-meta", _CACHE_TAG})
 
 NOTABLE_NAMES = frozenset(_FILES)
-NOTABLE_ENDINGS = frozenset(_ENDINGS) | _LOOKED_INTO
+NOTABLE_ENDINGS = frozenset(_ENDINGS) | _LOOKED_INTO | {"ipynb"}
 """A file needs no further look if its name is not in :data:`NOTABLE_NAMES`, its ending is not here, and it
 does not begin with a dot. That test is cheap, and true of nearly all files."""
 
@@ -162,4 +167,6 @@ def file_rule(name: str, read: Callable[[int], bytes]) -> Rule | None:
         return CREDENTIAL
     if _SUSPICIOUS.fullmatch(name) and _SECRET_CONTENT.search(read(_LOOK_BYTES)):
         return CREDENTIAL
+    if _EXECUTED_NAME.fullmatch(name) and _EXECUTED_CONTENT.search(read(_LOOK_BYTES)):
+        return EXECUTED
     return None

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from paijupyter.errors import NotFound, PaiJupyterError, Problem
-from paijupyter.package.manifest import Entry, Manifest
+from paijupyter.package.manifest import LINK, SMALL, Entry, Manifest
 from paijupyter.package.store import Missing
 
 _CHUNK = 1 << 20
@@ -159,6 +159,23 @@ class LocalStore:
             raise _damaged(sha256, "its manifest has another hash", self.folder(sha256))
         return Manifest.from_bytes(data)
 
+    def content(self, sha256: str, path: str) -> bytes:
+        """Return the bytes of one file of a package.
+
+        Raises:
+            NotFound: if there is no such package or file.
+            PaiJupyterError: ``package-damaged`` if its bytes are not those of the manifest.
+        """
+        manifest = self.manifest(sha256)
+        offset = 0
+        for entry in manifest.entries:
+            in_pack = entry.size < SMALL or entry.mode == LINK
+            if entry.path == path:
+                place = self.folder(sha256) / "pack" if in_pack else self._blob(entry.sha256)
+                return _part(sha256, place, entry, offset if in_pack else 0)
+            offset += entry.size if in_pack else 0
+        raise NotFound("File", path, f"Package {sha256[:12]} has no such file.")
+
     def verify(self, sha256: str) -> list[Problem]:
         """Read a whole package again and return everything that is damaged, each with its file.
 
@@ -262,6 +279,18 @@ class _PackCheck:
             if self._entry is None or self._entry.size:
                 self._left = self._entry.size if self._entry else 0
                 return
+
+
+def _part(sha256: str, place: Path, entry: Entry, offset: int) -> bytes:
+    try:
+        with place.open("rb") as file:
+            file.seek(offset)
+            data = file.read(entry.size)
+    except OSError as error:
+        raise _damaged(sha256, f"`{entry.path}` cannot be read", place) from error
+    if hashlib.sha256(data).hexdigest() != entry.sha256:
+        raise _damaged(sha256, f"the stored bytes of `{entry.path}` have another hash", place)
+    return data
 
 
 def _damaged_in_pack(pack: Path, entries: Iterable[Entry]) -> Iterator[str]:

@@ -78,6 +78,13 @@ class _Run:
         self._last = last
         self._total = self._numbers[last] or len(cells)
         name = os.path.basename(path)
+        self.notebook["metadata"]["paijupyter"] = {
+            "executed": True,
+            "job": (os.environ.get("PAI_JOB_NAME") or "").rpartition("~")[2],
+            "jobId": os.environ.get("PAI_JOB_ID") or "",
+            "notebook": path,
+            "parameters": parameters,
+        }
         self._saver = Saver(_target(name), self.notebook, clean)
         self._name = name
         self._timeout = timeout

@@ -79,12 +79,13 @@ class Saver:
         metadata = dict(rest.get("metadata") or {})
         metadata.pop("widgets", None)
         rest["metadata"] = _cleaned(metadata, self._clean)
-        tail = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False)[1:]
-        text = '{\n "cells": [\n%s\n ],%s\n' % (",\n".join(self._texts), tail)
+        # The metadata come first: whoever packages the folder sees at once whose notebook this is.
+        head = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False).rstrip("}\n")
+        text = '%s,\n "cells": [\n%s\n ]\n}\n' % (head, ",\n".join(self._texts))
         try:
             return text.encode("utf-8")
         except UnicodeEncodeError:  # a lone surrogate, which JSON can hold as an escape
-            return text.encode("utf-8", "backslashreplace").replace(b"\\x", b"\\u00")
+            return text.encode("utf-8", "backslashreplace")
 
     def _text(self, cell: "Cell") -> str:
         shown = dict(cell)
