@@ -60,7 +60,7 @@ PADDLE_ROUTES = (
     ),
     Route(
         "GET",
-        "/paddle/v1/jobs/",
+        "/paddle/v1/jobs",
         paddle.list_paddle_jobs,
         "List jobs, latest first",
         {200: Answer("A page of jobs.", s.record("jobs next", jobs=s.many(_VIEW), next=s.maybe(s.TEXT)))},

@@ -42,14 +42,12 @@ def _from_script(job: PaddleJob) -> Job:
     from paijupyter.client.options import parse_verb
     from paijupyter.client.sources import Origin
 
-    script = _script()
     words = _words(job)
-    if job.trainer_package is None:
-        words += ["--package", str(script.parent)]
-    if job.job_name is None:
-        words += ["--name", script.stem]
     if job.entry_point is None:
+        script = _script()
         words += ["--command", _run(script, Path(job.trainer_package or script.parent))]
+        words += ["--package", str(script.parent)] if job.trainer_package is None else []
+        words += ["--name", script.stem] if job.job_name is None else []
     prepared = submission.prepare(
         parse_verb("submit", words, "cli"), Origin("api", Path.cwd(), sys.executable)
     )

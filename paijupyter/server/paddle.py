@@ -30,9 +30,25 @@ class PaddleSubmitHandler(PassOn):
         await self.pass_on(self.request.body)
 
 
+class PaddleListHandler(PassOn):
+    """The list of jobs; the design ends its path with a slash."""
+
+    def target(self) -> str:
+        """Return path and query for the engine."""
+        path, mark, query = super().target().partition("?")
+        return path.rstrip("/") + mark + query
+
+    @web.authenticated
+    @authorized("read", resource=RESOURCE)
+    async def get(self, *_: str) -> None:
+        """List."""
+        await self.pass_on()
+
+
 _V1 = "/paijupyter/paddle/v1"
 RULES = [
     (rf"{_V1}/packages?", PaddlePackageHandler),
     (rf"{_V1}/trainer/job", PaddleSubmitHandler),
-    (rf"{_V1}/(?:version|jobs/[^/]*)", AnyHandler),
+    (rf"{_V1}/jobs/?", PaddleListHandler),
+    (rf"{_V1}/(?:version|jobs/[^/]+)", AnyHandler),
 ]

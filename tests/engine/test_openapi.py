@@ -104,7 +104,13 @@ def _document() -> dict:
 _MEANING = ["2xx", 404, 409, 410, 413, 416, 422]
 _CONFIG = {"checks": {"positive_data_acceptance": {"expected-statuses": _MEANING}}}
 # Where one part of a request depends on another, or a text has a grammar of its own: 400 is right as well.
-_RELATED = {"POST /v1/plan", "POST /v1/jobs", "GET /v1/jobs", "GET /v1/jobs/{ref}/logs"}
+_RELATED = {
+    "POST /v1/plan",
+    "POST /v1/jobs",
+    "GET /v1/jobs",
+    "GET /v1/jobs/{ref}/logs",
+    "GET /paddle/v1/jobs",
+}
 schema = schemathesis.openapi.from_dict(_document(), config=schemathesis.Config.from_dict(_CONFIG))
 
 

@@ -100,3 +100,21 @@ def test_trainers_meet_at_a_parameter_server(isolated_home: Path) -> None:
     roles = ["--role", "ps:2,launcher=paddle", "--role", "trainer:2,launcher=paddle"]
     lines = train(isolated_home, sys.executable, *roles, "parameter_server.py")
     check(lines, "pserver")
+
+
+@pytest.mark.frameworks
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("python", ["paddle"], indirect=True)
+def test_the_paddle_way_trains(tmp_path: Path, python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P20: one script for submitting and training, on real Paddle, in an environment without paijupyter."""
+    from paijupyter.paddle import PaddleJob, submit
+
+    project = tmp_path / "project"
+    shutil.copytree(HERE / "scripts", project)
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(sys, "executable", python)  # whose interpreter the tasks get
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(project / "paddle_dist_train.py"))
+    monkeypatch.setattr(sys, "argv", ["paddle_dist_train.py"])
+    job = submit(PaddleJob(trainers=2, pservers=0, trainer_mem="2Gi", env={"OMP_NUM_THREADS": "1"}))
+    assert job.wait(timeout=170).state == "succeeded", job.logs()
+    check(job.logs().splitlines(), "paddle")

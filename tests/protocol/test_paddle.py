@@ -95,9 +95,7 @@ def test_the_list_of_fields_is_whole() -> None:
 
 def test_both_spellings_are_read() -> None:
     """D1: what one side of the original sent and the other did not read."""
-    ours = PaddleJob(
-        "n", "python t.py", "0" * 64, "i", 2, 1, 3, 1, "2Gi", 4, "5Gi", {"A": "b"}
-    )
+    ours = PaddleJob("n", "python t.py", "0" * 64, "i", 2, 1, 3, 1, "2Gi", 4, "5Gi", {"A": "b"})
     theirs = {
         "name": "n", "entry": "python t.py", "jobPackage": "0" * 64, "image": "i", "parallelism": 2,
         "pservers": 1, "cpu": 3, "gpu": 1, "memory": "2Gi", "pscpu": 4, "psmemory": "5Gi", "envs": {"A": "b"},
@@ -106,7 +104,9 @@ def test_both_spellings_are_read() -> None:
     assert PaddleJob.from_json(dataclasses.asdict(ours)) == ours
 
 
-@pytest.mark.parametrize("name", ["minInstance", "min_instance", "maxInstance", "topology", "pservser", "x" * 99])
+@pytest.mark.parametrize(
+    "name", ["minInstance", "min_instance", "maxInstance", "topology", "pservser", "x" * 99]
+)
 def test_an_unknown_field_is_refused_by_name(name: str) -> None:
     """D1, D4: nothing is silently dropped."""
     with pytest.raises(InvalidDocument) as refused:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import paijupyter
 from paijupyter.runtime import launchers
 
 
@@ -101,6 +107,9 @@ def test_tensorflow():
         assert config == {"cluster": cluster, "task": {"type": kind, "index": number}}
 
 
+STAND_IN = launchers.files({"private": "/private"}, {"launcher": "paddle"})
+
+
 def test_paddle_collective():
     """frameworks.md: these ran with PaddlePaddle 3.3.1, two ranks on CPUs."""
     found = job("paddle", [("trainer", 2)])("trainer", 1)
@@ -118,6 +127,7 @@ def test_paddle_collective():
         "PADDLE_INIT_TRAINER_ID": "1",
         "PADDLE_INIT_NUM_GRADIENT_SERVERS": "2",
         "RUNNING_ON_CLOUD": "YES",
+        **STAND_IN,
     }
 
 
@@ -134,6 +144,34 @@ def test_paddle_parameter_servers(server):
     assert "PADDLE_TRAINER_ID" not in here
     assert (here["PSERVERS"], here["TRAINERS"]) == ("2", "2")
     assert there["PADDLE_INIT_PSERVERS"] == "10.0.0.1,10.0.0.2"
+
+
+@pytest.mark.parametrize(("options", "home"), [(["-S"], "library"), ([], "real")])
+def test_paddle_scripts_find_their_module(tmp_path, options, home):
+    """P20: `paijupyter.paddle` is there also in an image without it, and hides none that is installed."""
+    library = tmp_path / "library"
+    pai_tasks = library / "pai_tasks"
+    shutil.copytree(Path(paijupyter.__file__).parent / "tasks", pai_tasks)
+    for path, text in launchers.files({"private": str(tmp_path)}, {"launcher": "paddle"}).items():
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text(text)
+    script = (
+        "from paijupyter.paddle import PaddleJob, dist_train\n"
+        "import sys, paijupyter, paijupyter.paddle\n"
+        "print(dist_train(lambda: lambda: 'trained', PaddleJob(trainers=2)), paijupyter.paddle.__file__, sys.path[1])"
+    )
+    real = str(Path(paijupyter.__file__).parent)
+    environment = {"PYTHONPATH": str(library), "RUNNING_ON_CLOUD": "YES", "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, *options, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    trained, found, first = done.stdout.split()
+    assert (trained, first) == ("trained", str(library))
+    assert found.startswith({"library": str(library), "real": real}[home])
 
 
 def test_jax():

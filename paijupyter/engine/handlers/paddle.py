@@ -83,10 +83,7 @@ def _take_archive(chunks: Iterable[bytes], store: Any) -> dict[str, Any]:
                 file.write(chunk)
         folder.mkdir()
         _unpack(archive, folder)
-        found = snapshot_of(folder, store)
-    if not found["files"]:
-        raise _refused("has no file that travels", "Send a tar archive of the folder that has the script.")
-    return found
+        return snapshot_of(folder, store)
 
 
 def _drafts() -> Path:
@@ -103,6 +100,8 @@ def _unpack(archive: Path, folder: Path) -> None:
     try:
         with tarfile.open(archive, "r:*") as tar:
             members = tar.getmembers()
+            if not any(each.isfile() for each in members):
+                raise _refused("has no file", "Send a tar archive of the folder that has the script.")
             if sum(each.size for each in members) > limit:
                 raise _refused(
                     f"holds more than {readable_size(limit)}", "Data does not belong in the package."
