@@ -15,8 +15,9 @@ import pytest_asyncio
 from contract import BackendContract
 from staging import document, log_of, make_job, role, watching
 
+from paijupyter.backends import retries
 from paijupyter.backends.base import Backend, Job, Place, Profile
-from paijupyter.backends.local import LocalBackend, attempt, course, retries, run, spec
+from paijupyter.backends.local import LocalBackend, attempt, course, run, spec
 from paijupyter.backends.local.files import secrets_file
 from paijupyter.errors import PaiJupyterError
 

@@ -18,9 +18,11 @@ import pytest
 import pytest_asyncio
 from staging import document, log_of, make_job, role, watching
 
+from paijupyter.backends import retries
 from paijupyter.backends.base import Job, Place, Profile
-from paijupyter.backends.local import LocalBackend, host, journal, retries
-from paijupyter.backends.local.files import secrets_file, task_files, write_json
+from paijupyter.backends.jsonfiles import write_json
+from paijupyter.backends.local import LocalBackend, host, journal
+from paijupyter.backends.local.files import secrets_file, task_files
 from paijupyter.backends.local.spawn import _lock
 
 HERE = Path(__file__).parent

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from staging import document, make_job, role
 
 from paijupyter.backends.base import Change, Exit, Job, Place, Profile, TaskStatus
+from paijupyter.backends.changes import Changes
+from paijupyter.backends.jsonfiles import read_json, write_json, write_json_once
 from paijupyter.backends.local import ends, host, journal, tree
-from paijupyter.backends.local.changes import Changes
 from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.environment import inherited
-from paijupyter.backends.local.files import read_json, task_files, write_json, write_json_once
+from paijupyter.backends.local.files import task_files
 from paijupyter.backends.local.gpus import Gpus
-from paijupyter.backends.local.journal import Journal, Outcome
+from paijupyter.backends.local.journal import Journal
 from paijupyter.backends.local.plan import plan
 from paijupyter.backends.local.ports import allocate
 from paijupyter.backends.local.process import BootProcess
@@ -30,6 +31,7 @@ from paijupyter.backends.local.queue import Entry, Queue, Resources, capacity_of
 from paijupyter.backends.local.share import Hall, Share
 from paijupyter.backends.local.spawn import AlreadyRuns, _lock, is_claimed, spawn
 from paijupyter.backends.local.spec import specs
+from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.told import Task
 from paijupyter.errors import PaiJupyterError, has_errors
 

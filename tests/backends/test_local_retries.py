@@ -13,9 +13,11 @@ import pytest
 import pytest_asyncio
 from staging import document, log_of, make_job, role, watching
 
+from paijupyter.backends import retries
 from paijupyter.backends.base import Job, Place, Profile
-from paijupyter.backends.local import LocalBackend, retries
-from paijupyter.backends.local.journal import Journal, Outcome, load
+from paijupyter.backends.local import LocalBackend
+from paijupyter.backends.local.journal import Journal, load
+from paijupyter.backends.outcome import Outcome
 
 
 @pytest_asyncio.fixture

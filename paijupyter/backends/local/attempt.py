@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job, Place, Profile, TaskStatus
+from paijupyter.backends.jsonfiles import read_json, write_json
 from paijupyter.backends.local import ends, gpus, groups, host, tree
 from paijupyter.backends.local.environment import inherited
-from paijupyter.backends.local.files import TaskFiles, read_json, task_files, write_json
+from paijupyter.backends.local.files import TaskFiles, task_files
 from paijupyter.backends.local.ports import Ports
 from paijupyter.backends.local.process import BootProcess
 from paijupyter.backends.local.spawn import AlreadyRuns, is_claimed, spawn

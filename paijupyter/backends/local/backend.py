@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from paijupyter._version import __version__
+from paijupyter.backends import logs
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile, Usage
-from paijupyter.backends.local import gpus, journal, logs
-from paijupyter.backends.local.changes import Changes, Subscription
+from paijupyter.backends.changes import Changes, Subscription
+from paijupyter.backends.local import gpus, journal
 from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.files import journal_file, secrets_file, task_files
 from paijupyter.backends.local.gpus import Gpus
@@ -129,7 +130,7 @@ class LocalBackend:
                 return state is None or state.phase == "final"
             return run.journal.attempt > attempt
 
-        async for piece in logs.follow(files, offset, has_ended):
+        async for piece in logs.follow(files.log, offset, has_ended):
             yield piece
 
     async def usage(self, job: Job) -> Mapping[str, Usage]:

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from paijupyter.backends.base import State, TaskStatus
 from paijupyter.backends.local.attempt import Attempt, Running
-from paijupyter.backends.local.journal import Journal, Outcome
+from paijupyter.backends.local.journal import Journal
+from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.told import GRACE_SECONDS
 from paijupyter.protocol.completion import policies
 from paijupyter.protocol.deciding import Counts, decide

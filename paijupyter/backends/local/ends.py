@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from paijupyter.backends.base import Exit, State, TaskStatus
-from paijupyter.backends.local.files import TaskFiles, read_json, tail, write_json_once
+from paijupyter.backends.jsonfiles import read_json, write_json_once
+from paijupyter.backends.local.files import TaskFiles, tail
 from paijupyter.backends.told import Task
 
 RESTARTED = "machine-restarted"

@@ -1,14 +1,10 @@
-"""Where a job's facts lie on disk, and how they are written: whole or not at all."""
+"""Where a job's facts lie on disk."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from paijupyter.backends.base import Job, Place
 
@@ -78,40 +74,6 @@ def secrets_file(place: Place, job_id: str) -> Path:
     return place.runtime / "secrets" / f"{job_id}.json"
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Return a JSON object, or None if the file is not there or is not one."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write a 0600 file atomically."""
-    os.replace(_beside(path, data), path)
-
-
-def write_json_durably(path: Path, data: Any) -> None:
-    """Write a 0600 file atomically, so that it survives a power cut too."""
-    temporary = _beside(path, data)
-    _sync(temporary)
-    os.replace(temporary, path)
-    _sync(path.parent)
-
-
-def write_json_once(path: Path, data: Any) -> bool:
-    """Write a file atomically unless it exists; say whether this call wrote it."""
-    temporary = _beside(path, data)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
-    finally:
-        os.unlink(temporary)
-    return True
-
-
 def tail(path: Path, lines: int = 20, limit: int = 16384) -> list[str]:
     """Return the last lines of a text file, at most ``limit`` bytes of it."""
     try:
@@ -122,24 +84,3 @@ def tail(path: Path, lines: int = 20, limit: int = 16384) -> list[str]:
     except OSError:
         return []
     return text.splitlines()[-lines:]
-
-
-def _beside(path: Path, data: Any) -> str:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump(data, out, ensure_ascii=False, separators=(",", ":"))
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    return name
-
-
-def _sync(path: str | Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,21 +6,13 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from paijupyter.backends.base import Change, Exit, Job, State, TaskStatus
+from paijupyter.backends.base import Change, Job
+from paijupyter.backends.jsonfiles import read_json, write_json_durably
 from paijupyter.backends.local import host
-from paijupyter.backends.local.files import journal_file, read_json, write_json_durably
+from paijupyter.backends.local.files import journal_file
+from paijupyter.backends.outcome import Outcome, change_of
 
 Phase = Literal["queued", "started", "final"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How an attempt ends, decided once."""
-
-    state: State
-    reason: str = ""
-    message: str = ""
-    failed_task: str | None = None
 
 
 @dataclass
@@ -62,7 +54,7 @@ class Journal:
         if known.get("outcome"):
             known["outcome"] = Outcome(**known["outcome"])
         if known.get("last"):
-            known["last"] = _change(known["last"])
+            known["last"] = change_of(known["last"])
         return cls(**known)
 
 
@@ -85,14 +77,3 @@ def load(job: Job) -> Journal | None:
 def save(job: Job, journal: Journal) -> None:
     """Write the journal so that it survives a power cut."""
     write_json_durably(journal_file(job), journal.to_json())
-
-
-def _change(data: dict[str, Any]) -> Change:
-    return Change(**{**data, "tasks": tuple(_task(task) for task in data["tasks"])})
-
-
-def _task(data: dict[str, Any]) -> TaskStatus:
-    if data["exit"]:
-        ended = {**data["exit"], "last_lines": tuple(data["exit"]["last_lines"])}
-        return TaskStatus(**{**data, "exit": Exit(**ended)})
-    return TaskStatus(**data)

@@ -10,15 +10,18 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from paijupyter.backends import retries
 from paijupyter.backends.base import Change, Job, State, TaskStatus, Usage
-from paijupyter.backends.local import ends, host, journal, retries
+from paijupyter.backends.jsonfiles import read_json, write_json
+from paijupyter.backends.local import ends, host, journal
 from paijupyter.backends.local.attempt import Attempt
 from paijupyter.backends.local.course import Course, stopped
-from paijupyter.backends.local.files import read_json, secrets_file, write_json
-from paijupyter.backends.local.journal import Journal, Outcome
-from paijupyter.backends.local.retries import Again
+from paijupyter.backends.local.files import secrets_file
+from paijupyter.backends.local.journal import Journal
 from paijupyter.backends.local.share import Hall, Share
 from paijupyter.backends.local.usage import Meter
+from paijupyter.backends.outcome import Outcome
+from paijupyter.backends.retries import Again
 from paijupyter.errors import PaiJupyterError
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from paijupyter.backends.base import Job, Place, Profile
-from paijupyter.backends.local.changes import Changes
+from paijupyter.backends.changes import Changes
 from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.ports import Ports, allocate
 from paijupyter.backends.local.queue import Entry, Queue, needs_of

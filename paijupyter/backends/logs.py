@@ -1,23 +1,22 @@
-"""A task's log from a byte offset, followed until the task has ended."""
+"""This host's copy of a task's log from a byte offset, followed until the task has ended."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-
-from paijupyter.backends.local.files import TaskFiles
+from pathlib import Path
 
 _CHUNK = 2**18  # bytes of one piece
 _POLL = (0.01, 0.05)  # seconds between looks: after news, and the longest
 _SLOWER = 1.03  # by so much is each look later than the one before: the first line of a new task comes soon
 
 
-async def follow(files: TaskFiles, offset: int, has_ended: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def follow(log: Path, offset: int, has_ended: Callable[[], bool]) -> AsyncIterator[bytes]:
     """Yield what there is, then what comes, until the task has ended and all of it was yielded.
 
     Args:
-        files: of the task's attempt; nothing of it need exist yet.
+        log: the file; it need not exist yet.
         offset: where to begin, in bytes.
         has_ended: says whether nothing will be written any more.
     """
@@ -25,7 +24,7 @@ async def follow(files: TaskFiles, offset: int, has_ended: Callable[[], bool]) -
     while True:
         # Asked before the read: what was written before the end is then surely read.
         ended = has_ended()
-        piece = _read(files, offset)
+        piece = _read(log, offset)
         if piece:
             offset += len(piece)
             delay = _POLL[0]
@@ -37,9 +36,9 @@ async def follow(files: TaskFiles, offset: int, has_ended: Callable[[], bool]) -
             delay = min(delay * _SLOWER, _POLL[1])
 
 
-def _read(files: TaskFiles, offset: int) -> bytes:
+def _read(log: Path, offset: int) -> bytes:
     try:
-        descriptor = os.open(files.log, os.O_RDONLY)
+        descriptor = os.open(log, os.O_RDONLY)
     except FileNotFoundError:
         return b""
     try:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from paijupyter.backends.local.journal import Journal, Outcome
+from paijupyter.backends.outcome import Outcome
 
 # What another try may not meet again, up to `jobRetryCount`. As in the original, memory that ran out is not
 # among them.
 _OF_THE_USER = frozenset({"user", "requirements", "data", "barrier-timeout"})
-# What the job has no part in: its boot process died or failed, or a port of its was taken.
-_OF_THE_PLATFORM = frozenset({"lost", "internal", "ports"})
+# What the job has no part in: its boot process died or failed, a port of its was taken, or its place was.
+_OF_THE_PLATFORM = frozenset({"lost", "internal", "ports", "preempted", "evicted", "node-lost"})
 DELAYS = (1.0, 8.0, 30.0)  # seconds before each try after a failure of the platform
 
 
@@ -27,7 +28,15 @@ class Again:
     words: str
 
 
-def again(outcome: Outcome, journal: Journal, allowed: int) -> Again | None:
+class Counted(Protocol):
+    """What is kept of a job's retries."""
+
+    user_retries: int
+    platform_retries: int
+    stop: bool
+
+
+def again(outcome: Outcome, journal: Counted, allowed: int) -> Again | None:
     """Count the failure in the journal and return how to go on; None: that was it.
 
     Args:
