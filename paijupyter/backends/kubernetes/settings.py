@@ -100,6 +100,7 @@ class KubeSettings:
     log_limit_bytes: int = 2**33
     default_fs_uri: str = ""
     default_gpu: int = 0
+    autoscaling: bool = False
     pods: PodOptions = field(default_factory=PodOptions)
 
     def told(self) -> dict[str, Any]:
@@ -200,6 +201,11 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         "what tasks get that ask for InfiniBand, for example rdma/hca",
     ),
     "gpu": ("default_gpu", reading.whole, "GPUs of a task in forms; default: 0"),
+    "autoscaling": (
+        "autoscaling",
+        reading.switch,
+        "whether the cluster adds larger nodes when they are asked for; default: false",
+    ),
     "shmMB": ("shm_mb", reading.memory, "size of /dev/shm where a job does not say; default: 512"),
     "queue": ("queue", reading.name, "Kueue LocalQueue of jobs that name no virtual cluster"),
     "queuePriority": ("priority", reading.name, "Kueue WorkloadPriorityClass of the jobs"),

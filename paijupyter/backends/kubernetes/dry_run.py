@@ -1,0 +1,95 @@
+"""What the API server would say to the objects of a job, as one list.
+
+Quota, limits, pod security, webhooks, schema errors and missing rights, by a server-side dry run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paijupyter.backends.base import Job
+from paijupyter.backends.kubernetes import labels, names, render
+from paijupyter.backends.kubernetes.cluster import Cluster
+from paijupyter.backends.kubernetes.create import Object, path_of
+from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.errors import PaiJupyterError, Problem
+
+_FRESH = 30.0  # seconds for which the answer to the same objects is believed: jobs of a batch differ in names
+_TIMEOUT = 20.0
+_QUERY = {"dryRun": "All", "fieldValidation": "Strict"}
+
+
+class Rehearsal:
+    """Rehearses submissions of one profile."""
+
+    def __init__(self, transport: KubeTransport) -> None:
+        self._transport = transport
+        self._answers: dict[str, tuple[float, tuple[Problem, ...]]] = {}
+
+    async def problems(self, job: Job, cluster: Cluster, objects: Sequence[Object]) -> tuple[Problem, ...]:
+        """Return what the server has against the objects; what it may not be asked is left out."""
+        key = _key(job, objects)
+        at, found = self._answers.get(key, (-_FRESH, ()))
+        if time.monotonic() - at < _FRESH:
+            return found
+        asked = [*objects, *(_pods(objects) if cluster.may("create", "pods") is not False else ())]
+        answers = await asyncio.gather(*(self._ask(each) for each in asked))
+        found = tuple(dict.fromkeys(problem for answer in answers for problem in answer))
+        self._answers = {key: (time.monotonic(), found)}
+        return found
+
+    async def _ask(self, thing: Object) -> list[Problem]:
+        await self._transport.open()
+        path = path_of(thing, self._transport.namespace)
+        try:
+            got = await self._transport.request("POST", path, query=_QUERY, body=thing, timeout=_TIMEOUT)
+        except KubeError as error:
+            return _problems(thing, error)
+        try:
+            if thing["kind"] in render.STARTING:
+                render.check_kept(thing, got)
+        except PaiJupyterError as error:
+            return [Problem("error", error.code, error.message, hint=error.hint)]
+        return []
+
+
+def _problems(thing: Object, error: KubeError) -> list[Problem]:
+    role = (thing["metadata"].get("annotations") or {}).get(labels.ROLE_NAME)
+    path = f"/taskRoles/{role}" if role else ""
+    if thing["kind"] == "Pod" and error.status == 403 and _is_rule(error):
+        return []  # only this question needs the right
+    what = "start its tasks" if thing["kind"] == "Pod" else f"create its {thing['kind']}"
+    said = error.for_people(what)
+    # A server that is away now may be back at the submission; the cluster's answer to the plan says so.
+    severity = "warning" if error.is_passing else "error"
+    return [Problem(severity, said.code, said.message, path, hint=said.hint)]  # type: ignore[arg-type]
+
+
+def _is_rule(error: KubeError) -> bool:
+    """Say whether it is the user that may not ask, and not an admission rule that refuses the pod."""
+    return "cannot create resource" in error.message
+
+
+def _pods(objects: Sequence[Object]) -> list[Object]:
+    """Return a pod of each role: only pods meet quotas, limits and pod security."""
+    found: list[Object] = []
+    for thing in objects:
+        if thing["kind"] == "JobSet":
+            found += _pods([each["template"] | {"kind": "Job"} for each in thing["spec"]["replicatedJobs"]])
+        elif thing["kind"] == "Job":
+            template = thing["spec"]["template"]
+            metadata: Mapping[str, Any] = {**template["metadata"], "generateName": "paijupyter-plan-"}
+            found.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+    return found
+
+
+def _key(job: Job, objects: Sequence[Object]) -> str:
+    text = json.dumps([each for each in objects if each["kind"] != "ConfigMap"], sort_keys=True)
+    plain = text.replace(names.base(job.name), "NAME").replace(labels.of_job(job)[labels.JOB], "ID")
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()

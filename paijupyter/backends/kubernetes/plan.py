@@ -1,0 +1,137 @@
+"""What submitting a job would create, and everything that we or the cluster have against it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from paijupyter.backends.base import BackendPlan, Job
+from paijupyter.backends.kubernetes import (
+    dry_run,
+    fits,
+    gang,
+    lint,
+    names,
+    owner_record,
+    registries,
+    render,
+    volumes,
+)
+from paijupyter.backends.kubernetes.cluster import Cluster
+from paijupyter.backends.kubernetes.create import Object
+from paijupyter.backends.kubernetes.delivery import ladder
+from paijupyter.backends.kubernetes.render import Frame
+from paijupyter.backends.kubernetes.settings import KubeSettings
+from paijupyter.backends.kubernetes.spec import task_spec
+from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.errors import PaiJupyterError, Problem, has_errors, in_order
+from paijupyter.protocol.writing import write
+
+HIDDEN = "*****"
+"""Stands for every value of a Secret in a plan."""
+
+
+class Planner:
+    """Plans the jobs of one profile.
+
+    Args:
+        transport: the way to the cluster.
+        settings: of the profile.
+        cluster: returns what is known of the cluster.
+        boot: returns the zipapp that the tasks run. Blocking.
+    """
+
+    def __init__(
+        self,
+        transport: KubeTransport,
+        settings: KubeSettings,
+        cluster: Callable[[], Awaitable[Cluster]],
+        boot: Callable[[], Path],
+    ) -> None:
+        self._settings = settings
+        self._cluster = cluster
+        self._boot = boot
+        self._rehearsal = dry_run.Rehearsal(transport)
+
+    async def plan(self, job: Job) -> BackendPlan:
+        """Return what submitting would do; no side effect."""
+        settings, cluster = self._settings, await self._cluster()
+        chosen = gang.choose(job, settings, cluster)
+        problems = [*lint.problems(job, settings, cluster, chosen), *fits.problems(job, settings, cluster)]
+        if cluster.unreachable:
+            problems.append(_unreachable(cluster, settings))
+        objects: list[Object] = []
+        if not has_errors(problems):
+            try:
+                objects, shared = await self._objects(job, cluster)
+            except PaiJupyterError as error:
+                problems.append(Problem("error", error.code, error.message, hint=error.hint))
+            else:
+                problems += await self._rehearsal.problems(job, cluster, objects)
+                objects = [*shared, *objects]
+        return BackendPlan(
+            submitted=write({**job.document, "name": job.name}),
+            objects=tuple(_shown(each) for each in objects) or tuple(_outline(job)),
+            problems=tuple(in_order(dict.fromkeys(problems))),
+            starts=f"when queue `{chosen.queue}` admits it"
+            if chosen.kueue
+            else fits.starts(job, settings, cluster),
+        )
+
+    async def _objects(self, job: Job, cluster: Cluster) -> tuple[list[Object], list[Object]]:
+        """Return the job's own objects, and those that it shares with others."""
+        settings = self._settings
+        legs = await asyncio.to_thread(ladder.choose, job, settings)
+        archive = await asyncio.to_thread(lambda: self._boot().read_bytes())
+        frame = Frame(
+            job=job,
+            settings=settings,
+            cluster=cluster,
+            gang=gang.choose(job, settings, cluster),
+            boot=render.boot_name(archive),
+            parcels=ladder.preview(legs, settings),
+            pull_secret=f"{names.base(job.name)}-registry" if registries.has_logins(job) else "",
+        )
+        spec = task_spec(
+            job,
+            0,
+            settings.told(),
+            hosts=names.hosts(job, 0, jobset=frame.gang.jobset),
+            parcels=[each.told for each in frame.parcels],
+            storages=volumes.storages_told(job, settings),
+            kept=bool(settings.keep_claim),
+        )
+        secrets = {str(name): HIDDEN for name in job.document.get("secrets") or ()}
+        own = [
+            render.owner(frame, await asyncio.to_thread(owner_record.record, frame)),
+            *render.own(frame, secrets, HIDDEN, registries.logins(job, secrets)),
+            *render.attempt(frame, 0, spec),
+        ]
+        shared = [render.boot_object(frame.boot, b""), *(dict(o) for p in frame.parcels for o in p.shared)]
+        return own, shared
+
+
+def _unreachable(cluster: Cluster, settings: KubeSettings) -> Problem:
+    return Problem(
+        "error",
+        "cluster-unreachable",
+        f"Profile `{settings.name}` does not answer: {cluster.unreachable}",
+        hint=f"See: paijob profile test {settings.name}",
+    )
+
+
+def _shown(thing: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object as a plan shows it: its manifest without secrets and without large content."""
+    manifest = {key: value for key, value in thing.items() if key not in ("binaryData", "data")}
+    if thing["kind"] == "Secret":
+        manifest["data"] = {key: HIDDEN for key in thing["data"]}
+    return {"kind": thing["kind"], "name": thing["metadata"]["name"], "manifest": manifest}
+
+
+def _outline(job: Job) -> Iterable[dict[str, Any]]:
+    """Yield the Jobs by name where nothing more is known."""
+    name = names.base(job.name)
+    for role, fields in job.roles.items():
+        yield {"kind": "Job", "name": names.job_name(name, 0, role, names.instances_of(fields))}
