@@ -60,7 +60,7 @@ def final(name: str) -> tuple[dict[str, Any], str]:
 
 
 def test_a_script_submits_itself(folder: Path) -> None:
-    """P12, P20, P39: no entry point, no name, no package: all three are the script's; so are its arguments."""
+    """P12, P20, P39: no entry point, no name, no package: all three are the script's, and its arguments."""
     said = run(folder, "trainers=2, pservers=0", "--lr", "0.1")
     name = said.split()[0]
     assert name.startswith("train-")

@@ -158,7 +158,8 @@ def test_paddle_scripts_find_their_module(tmp_path, options, home):
     script = (
         "from paijupyter.paddle import PaddleJob, dist_train\n"
         "import sys, paijupyter, paijupyter.paddle\n"
-        "print(dist_train(lambda: lambda: 'trained', PaddleJob(trainers=2)), paijupyter.paddle.__file__, sys.path[1])"
+        "done = dist_train(lambda: lambda: 'trained', PaddleJob(trainers=2))\n"
+        "print(done, paijupyter.paddle.__file__, sys.path[1])"
     )
     real = str(Path(paijupyter.__file__).parent)
     environment = {"PYTHONPATH": str(library), "RUNNING_ON_CLOUD": "YES", "PATH": os.environ["PATH"]}
