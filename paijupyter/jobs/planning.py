@@ -27,6 +27,7 @@ from paijupyter.jobs.view import json_safe
 from paijupyter.jobs.watchers import Backends
 from paijupyter.package import LocalStore, Manifest
 from paijupyter.protocol import check, read, render_commands, short_name, split_suffix, with_suffix
+from paijupyter.protocol.roles import limits_memory
 
 _log = logging.getLogger(__name__)
 _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|bash|sh|torchrun)$")
@@ -260,7 +261,10 @@ def with_package(data: Mapping[str, Any], sha256: str) -> dict[str, Any]:
 
 
 def role_facts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return of each role what lists and views need: name, instances, resources, if a service (P36)."""
+    """Return of each role what lists and views need: name, instances, resources, if a service (P36).
+
+    Memory is null where nobody asked for any.
+    """
     roles = data.get("taskRoles")
     if not isinstance(roles, Mapping):
         return []
@@ -277,7 +281,7 @@ def role_facts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "name": str(name),
                 "instances": instances if isinstance(instances, int) else 1,
                 "cpu": resources.get("cpu"),
-                "memoryMB": resources.get("memoryMB"),
+                "memoryMB": resources.get("memoryMB") if limits_memory(data, str(name)) else None,
                 "gpu": resources.get("gpu"),
                 "service": name == "ps" or (isinstance(ours, Mapping) and bool(ours.get("service"))),
             }

@@ -195,6 +195,14 @@ FIELDS: tuple[Field, ...] = (
         default="true for a role named ps, else false",
     ),
     Field(
+        f"{_EXTRAS}/roles/*/limitMemory",
+        "Limit memory",
+        "Whether a task that takes more than its memory is ended; else memory is only counted in the queue.",
+        level="advanced",
+        widget="switch",
+        default="true; false where nobody said how much memory",
+    ),
+    Field(
         f"{_EXTRAS}/data",
         "Data",
         "Data by name, for example `train=https://host/train.csv`; each task finds it in $PAI_DATA_<NAME>.",

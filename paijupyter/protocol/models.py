@@ -147,6 +147,7 @@ class RoleExtras(_Model):
     env: dict[EnvName, str] = Field(default_factory=dict)
     launcher: Launcher = "plain"
     service: bool | None = None
+    limit_memory: bool = True
 
 
 class Notebook(_Model):

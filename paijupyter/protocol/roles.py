@@ -26,7 +26,7 @@ class RoleSpec:
 
     Attributes:
         instances: number of tasks; 0 drops the role from the document.
-        memory_mb: memory per instance in MB.
+        memory_mb: memory per instance in MB; where it is not said, one is counted with and none enforced.
         shm_mb: shared memory per instance in MB.
         ports: label → how many ports.
         launcher: rendezvous convention, one of :data:`LAUNCHERS`.
@@ -51,6 +51,14 @@ class RoleSpec:
     def is_service(self) -> bool:
         """Whether the role is a service: said so, or named ``ps`` (P36)."""
         return self.name == SERVICE_ROLE if self.service is None else self.service
+
+
+def limits_memory(document: Mapping[str, Any], role: str) -> bool:
+    """Say whether a role's ``memoryMB`` is a limit, and not only what the queue counts with."""
+    found: Any = document
+    for key in ("extras", "paijupyter", "roles", role):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return not isinstance(found, Mapping) or found.get("limitMemory") is not False
 
 
 def parse_role(text: str) -> RoleSpec:

@@ -26,9 +26,9 @@ it and it imports nothing of ours; a backend talks to it by files: ``spec.json``
 - ``outputs``: globs below the package folder; ``barrier``: ``kind: files``, ``tasks`` (task to folder),
   ``timeout``; ``graceSeconds``, ``timeLimit``, ``logLimitBytes``
 - ``runsNotebook``: whether the command runs a notebook, and the interpreter must be one that can
-- ``checkpoints``: a folder that all attempts and tasks of the job share, or null; ``memoryLimit``: how its
-  role's ``memoryMB`` is enforced (``auto``: a control group where one may be made, else ``sampling``;
-  ``none``); ``logFloorBytes``: room on the disk below which the log pauses, 0 for none
+- ``checkpoints``: a folder that all attempts and tasks of the job share, or null; ``memoryLimitMB``: what
+  the command may use, ``memoryLimit``: how that is enforced (``auto``: a control group where one may be made,
+  else ``sampling``; ``none``); ``logFloorBytes``: room on the disk below which the log pauses, 0 for none
 
 Times in the records are seconds since the epoch. Start-up time counts:
 ``typing`` is imported for the type checker only, everything rare inside its function.

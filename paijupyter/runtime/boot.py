@@ -247,7 +247,7 @@ class Boot:
 
     def _memory_limit(self) -> MemoryLimit:
         spec = self._spec
-        megabytes = int((current_role(spec).get("resources") or {}).get("memoryMB") or 0)
+        megabytes = int(spec.get("memoryLimitMB") or 0)
         job = spec["job"]
         name = "paijupyter-%s-%s-%d-%s" % (job["id"], spec["role"], spec["index"], job.get("attempt") or 0)
         return MemoryLimit(megabytes, spec.get("memoryLimit") or "none", name, self._folder)

@@ -152,6 +152,22 @@ async def test_how_memory_is_limited_is_the_profiles(place: Place) -> None:
     await backend.close()
 
 
+@pytest.mark.asyncio
+async def test_memory_that_nobody_asked_for_ends_no_task_that_fits_the_profile(place: Place) -> None:
+    """O28: the queue counts with it; a task may use what all jobs of the profile have, and no more."""
+    grow = "exec python -c 'held = bytearray(b\"x\" * 2**27); import time; time.sleep(1.5); print(len(held))'"
+    unasked = {"paijupyter": {"version": 1, "roles": {"worker": {"limitMemory": False}}}}
+    for settings, reason in (({}, ""), ({"memoryMB": 100}, "out-of-memory")):
+        backend = LocalBackend(Profile("local", "local", settings), place)
+        job = make_job(place, document({"worker": role(grow)}, extras=unasked))
+        async with watching(backend) as watch:
+            await backend.submit(job, {})
+            final = await watch.final(job)
+        await backend.close()
+        assert final.reason == reason, final
+    assert final.message == "worker-0 ran out of memory: it may use 100 MB."
+
+
 def test_a_long_queue_tells_only_those_in_front() -> None:
     """A thousand jobs that wait do not make a million events."""
     said: list[int] = []

@@ -167,7 +167,7 @@ def test_the_least_that_makes_a_job() -> None:
     assert data["name"] == "job"
     assert data["taskRoles"]["worker"]["resourcePerInstance"] == {"cpu": 1, "memoryMB": 1024, "gpu": 0}
     assert "completion" not in data["taskRoles"]["worker"]
-    assert data["extras"] == {"paijupyter": {"version": 1}}
+    assert data["extras"] == {"paijupyter": {"version": 1, "roles": {"worker": {"limitMemory": False}}}}
     assert check(read(write(data)), "openpai") == []
 
 

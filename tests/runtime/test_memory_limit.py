@@ -30,8 +30,7 @@ needs_groups = pytest.mark.skipif(
 
 
 def ask(task, how: str, megabytes: int = 100) -> None:
-    task.spec["roles"][0]["resources"] = {"cpu": 1, "gpu": 0, "memoryMB": megabytes, "shmMB": 0}
-    task.spec["memoryLimit"] = how
+    task.spec.update(memoryLimitMB=megabytes, memoryLimit=how)
 
 
 @pytest.mark.parametrize("how", ["auto", "sampling"])

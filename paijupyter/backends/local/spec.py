@@ -13,10 +13,12 @@ from paijupyter.backends.local import data
 from paijupyter.backends.local.disk import Disk
 from paijupyter.backends.local.files import secrets_file, task_files
 from paijupyter.backends.local.ports import Ports
+from paijupyter.backends.local.queue import capacity_of
 from paijupyter.backends.local.settings import choice
 from paijupyter.backends.told import GRACE_SECONDS, Task, common, has_barrier
 from paijupyter.backends.told import instances as instances
 from paijupyter.backends.told import tasks_of as tasks_of
+from paijupyter.protocol.roles import limits_memory
 
 _BARRIER_SECONDS = 600
 _ADDRESS = "127.0.0.1"
@@ -71,7 +73,15 @@ def _own(job: Job, task: Task, attempt: int, place: Place, profile: Profile) -> 
         "folder": str(files.folder),
         "private": str(files.private),
         "data": data.told(job, files, place, profile),
+        "memoryLimitMB": _memory_limit(job, task.role, profile),
     }
+
+
+def _memory_limit(job: Job, role: str, profile: Profile) -> float:
+    """Return what a task was asked to do with, or, where nobody said, what all jobs of the profile have."""
+    if limits_memory(job.document, role):
+        return float(job.roles[role]["resourcePerInstance"].get("memoryMB") or 0)
+    return capacity_of(profile).memory_mb
 
 
 def _package(job: Job) -> dict[str, str] | None:
