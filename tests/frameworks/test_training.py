@@ -107,8 +107,10 @@ def test_trainers_meet_at_a_parameter_server(isolated_home: Path) -> None:
 @pytest.mark.parametrize("python", ["paddle"], indirect=True)
 def test_the_paddle_way_trains(tmp_path: Path, python: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """P20: one script for submitting and training, on real Paddle, in an environment without paijupyter."""
+    from paijupyter.client import JobsClient
     from paijupyter.paddle import PaddleJob, submit
 
+    JobsClient.connect()  # the engine runs here, before the next interpreter is another
     project = tmp_path / "project"
     shutil.copytree(HERE / "scripts", project)
     monkeypatch.chdir(project)
