@@ -45,6 +45,13 @@ def test_hello_world_runs_its_shell_lines(folder: Path) -> None:
     assert re.search(r"succeeded  hello-\w{6}", printed)
 
 
+def test_a_paddle_cell_submits_itself(folder: Path) -> None:
+    """P12, P19, P20: dist_train in a cell, which is the entry point; the results come back."""
+    printed = run(folder, "paddle.ipynb")
+    assert "trainer-1  trainer 1 of 2: 500 points" in printed
+    assert "2 trainers together: y = 3.0 x + 1.0" in printed
+
+
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
 def test_notebooks_are_committed_without_outputs(path: Path) -> None:
     import nbformat
