@@ -15,7 +15,6 @@ from paijupyter.backends.kubernetes.gang import (
     Gang,
     tasks,
 )
-from paijupyter.protocol.completion import policies
 
 Object = dict[str, Any]
 _COSCHEDULER = "scheduler-plugins-scheduler"  # the name that the plug-ins' own chart gives
@@ -80,17 +79,14 @@ def jobset(job: Job, gang: Gang, name: str, attempt: int, jobs: Mapping[str, Obj
         role: names.jobset_role(names.base(job.name), attempt, role, names.instances_of(job.roles[role]))
         for role in jobs
     }
-    deciding = [role for role, policy in policies(job.document).items() if policy.min_succeeded > 0]
     spec: dict[str, Any] = {
         # The Service of the job gives the names; a second one would only be in its way.
         "network": {"enableDNSHostnames": False},
+        # Its own end comes when all roles have ended: the board ends services, and their logs are not lost.
         # Another attempt is another JobSet, so that nothing of the first is lost.
         "failurePolicy": {"maxRestarts": 0},
         "replicatedJobs": [_replicated(replicated[role], each) for role, each in jobs.items()],
     }
-    if deciding and len(deciding) < len(jobs):
-        targets = [replicated[role] for role in deciding]
-        spec["successPolicy"] = {"operator": "All", "targetReplicatedJobs": targets}
     if gang.kueue:
         spec["suspend"] = True
     return {

@@ -58,6 +58,7 @@ def wrong(patch: Mapping[str, Any], *, host_path: bool) -> Iterator[tuple[str, s
         place = f"spec.containers.{index}"
         if container.get("name") != "main":
             yield place, "is another container, and the task would not end before it; use initContainers"
+            continue
         yield from _unknown(container, _CONTAINER, f"{place}.")
         yield from _in_container(container, place)
     for index, container in enumerate(_items(spec, "initContainers")):

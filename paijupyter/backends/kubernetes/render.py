@@ -26,6 +26,7 @@ from paijupyter.errors import PaiJupyterError
 Object = dict[str, Any]
 STARTING = ("Job", "JobSet")
 """Kinds of objects that start pods."""
+_COUNTS_PER_TASK = (1, 29)
 JOB_FILE = "job.json"
 """Key of the owner with everything that another host needs to take the job over."""
 
@@ -172,8 +173,7 @@ def _job(frame: Frame, role: str, number: int) -> Object:
         "completionMode": "Indexed",
         "completions": instances,
         "parallelism": instances,
-        # One replaced task makes its peers hang: the whole attempt is made again instead.
-        "backoffLimit": int(options.get("backoffLimit") or 0),
+        **_tries(int(options.get("backoffLimit") or 0), frame.cluster),
         "podReplacementPolicy": "Failed",
         "template": pod.template(
             job,
@@ -199,6 +199,16 @@ def _job(frame: Frame, role: str, number: int) -> Object:
         },
         "spec": spec,
     }
+
+
+def _tries(again: int, cluster: Cluster) -> dict[str, int]:
+    """Return how often a task is started anew: by itself never, its peers would hang.
+
+    Counted per task where that is known (1.29): else the first failure makes the cluster delete all others,
+    and how many may fail is the job's own policy.
+    """
+    old = (0, 0) < cluster.version < _COUNTS_PER_TASK
+    return {"backoffLimit" if old else "backoffLimitPerIndex": again}
 
 
 def _packages(frame: Frame, number: int) -> list[Mounted]:
