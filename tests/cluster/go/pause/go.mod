@@ -1,0 +1,3 @@
+module paijupyter.test/pause
+
+go 1.24.0
