@@ -31,6 +31,8 @@ _CONNECT = 10.0  # seconds
 _BUSY_TRIES = 5
 _PIECE = 64 * 1024
 _KEPT_CONNECTIONS = 16
+METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+"""Form of a list whose items have their metadata and nothing else."""
 _Result = TypeVar("_Result")
 
 
@@ -72,6 +74,7 @@ class KubeTransport:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
         timeout: float = 60,
     ) -> Any:
         """Make one request and return its parsed JSON, or its text where it is none.
@@ -85,6 +88,7 @@ class KubeTransport:
             query: parameters.
             body: a JSON value, or bytes as they are.
             content_type: of the body.
+            accept: form of the answer, for example :data:`METADATA_ONLY`.
             timeout: seconds for the whole request.
 
         Raises:
@@ -96,7 +100,7 @@ class KubeTransport:
         while True:
             left = max(ends - asyncio.get_running_loop().time(), 0.1)
             try:
-                ask = partial(self._ask, method, path, query, content, content_type, left)
+                ask = partial(self._ask, method, path, query, content, content_type, accept, left)
                 return await self._in_thread(ask)
             except KubeError as error:
                 wait = 1.0 if error.retry_after is None else error.retry_after
@@ -172,10 +176,11 @@ class KubeTransport:
         query: Mapping[str, str] | None,
         content: bytes | None,
         content_type: str,
+        accept: str,
         timeout: float,
     ) -> Any:
         headers = {
-            "accept": "application/json",
+            "accept": accept,
             **({"content-type": content_type} if content is not None else {}),
         }
         response = self._send(method, path, query, content, headers, timeout, timeout)
