@@ -2,6 +2,8 @@
 # make test         install what the tests need and run them
 # make test-frameworks  install PyTorch, Paddle, JAX and MPI outside of the tree and train with them
 # make test-browser drive JupyterLab in a real Chromium; screenshots stay in tests/browser/screenshots
+# make test-cluster run against a real Kubernetes, which is built and started here: 20 minutes the first time
+# make cluster      keep that Kubernetes running; make cluster-stop takes it away
 # make lab          open JupyterLab on the example notebooks
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= auto
 FRONT_END := $(shell find labextension/src labextension/style labextension/schema -type f)
 
-.PHONY: quickstart lab test test-frameworks test-browser lint lint-lab bench docs clean
+.PHONY: quickstart lab test test-frameworks test-browser test-cluster cluster cluster-stop lint lint-lab bench docs clean
 
 quickstart: $(VENV)/examples.stamp
 	$(BIN)/python notebooks/run.py notebooks/quickstart.ipynb
@@ -32,6 +34,16 @@ test-browser: $(VENV)/browser.stamp
 	  { apt-get -qq update && apt-get -qq install -y -o DPkg::Lock::Timeout=300 chromium fonts-dejavu-core; } >/dev/null || \
 	  echo "chromium could not be installed (apt-get install chromium)"
 	$(BIN)/python -m pytest tests/browser -m browser -n 0 --durations=5
+
+# A lab that runs already is used and left running. PAIJUPYTER_TEST_KUBECONFIG names any other cluster.
+test-cluster: $(VENV)/test.stamp
+	$(BIN)/python -m tests.cluster.lab with -- $(BIN)/python -m pytest -n 0 -m cluster --durations=5 tests/cluster
+
+cluster: $(VENV)/test.stamp
+	@$(BIN)/python -m tests.cluster.lab up
+
+cluster-stop: $(VENV)/test.stamp
+	$(BIN)/python -m tests.cluster.lab stop
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -33,6 +34,11 @@ _EARLY = ("busybox", "python")
 _PROCESSES = (
     *("kwok", "kueue", "jobset", "rclone", "kubelet", "coredns", "kube-scheduler", "kube-controller-manager"),
     *("kube-apiserver", "etcd", "registry-making", "registry-locked", "registry"),
+)
+# Folders that kubelet and containerd make wherever they keep the rest, the inner ones first.
+_FIXED = (
+    *("/var/log/containers", "/var/lib/cni/results", "/var/lib/cni", "/var/lib/kubelet/device-plugins"),
+    *("/var/lib/kubelet", "/run/containerd/s", "/run/containerd/runc", "/run/containerd"),
 )
 
 
@@ -162,9 +168,7 @@ def _stop() -> None:
     if STATE.exists() or Path(f"/sys/class/net/{BRIDGE}").exists():
         network.down()
     _remove_cgroups()
-    for link in Path("/var/log/containers").glob("*"):
-        if str(os.readlink(link)).startswith(f"{STATE}/"):
-            link.unlink()
+    _sweep()
     shutil.rmtree(STATE, ignore_errors=True)
     if STATE.exists():
         shutil.rmtree(STATE)
@@ -185,10 +189,18 @@ def _end_containers() -> None:
                 node.ctr(*command)
 
 
+def _sweep() -> None:
+    """Remove what kubelet and containerd leave at fixed places, unless it is somebody else's."""
+    for link in Path("/var/log/containers").glob("*"):
+        if str(os.readlink(link)).startswith(f"{STATE}/"):
+            link.unlink()
+    for place in _FIXED:
+        with contextlib.suppress(OSError):
+            os.rmdir(place)
+
+
 def _unmount() -> None:
     """Unmount what is left below the state folder, the deepest first."""
-    import ctypes
-
     libc = ctypes.CDLL(None, use_errno=True)
     detach = 2  # MNT_DETACH: busy ones too
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
