@@ -77,6 +77,8 @@ class Job:
         package: its trainer package, or None.
         python: interpreter of the submitting kernel, for backends that run on this host.
         data: its sources of data, in the order of the document.
+        group: id of the group whose experiment it is, or "".
+        experiment: the experiment's key in that group, or "".
     """
 
     id: str
@@ -88,6 +90,8 @@ class Job:
     package: Package | None = None
     python: str | None = None
     data: tuple[Data, ...] = ()
+    group: str = ""
+    experiment: str = ""
 
     @property
     def roles(self) -> Mapping[str, Mapping[str, Any]]:
@@ -279,6 +283,20 @@ class Measuring(Protocol):
 
     async def usage(self, job: Job) -> Mapping[str, Usage]:
         """Return what each running task of the job uses now, by its key; those not known are left out."""
+
+
+@runtime_checkable
+class Batching(Protocol):
+    """What a backend may do beside: take many jobs with less work than one after the other."""
+
+    async def submit_many(
+        self, jobs: Sequence[tuple[Job, Mapping[str, str]]]
+    ) -> Sequence[PaiJupyterError | None]:
+        """Create jobs, most of them of one template, each with its secrets; idempotent by job id.
+
+        Returns:
+            For each job in order None, or why it was not created, with what was half done rolled back.
+        """
 
 
 def backend_kinds() -> dict[str, Any]:

@@ -66,10 +66,15 @@ MIGRATIONS = (
     CREATE INDEX by_kernel ON jobs (kernel, id);
     CREATE INDEX unfinished ON jobs (profile, id) WHERE final = 0;
     """,
+    # Experiments know their group ("group" is a word of SQL).
+    """
+    ALTER TABLE jobs ADD COLUMN sweep TEXT;
+    CREATE INDEX by_sweep ON jobs (sweep, id) WHERE sweep IS NOT NULL;
+    """,
 )
 _COLUMNS = (
     "id", "name", "short_name", "profile", "state", "reason", "final", "host", "submitted_at", "folder",
-    "kernel", "cell", "request_id", "package", "events_size", "view",
+    "kernel", "cell", "request_id", "package", "events_size", "view", "sweep",
 )  # fmt: skip
 _UPSERT = (
     f"INSERT INTO jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "  # noqa: S608
@@ -97,6 +102,7 @@ class Row:
     package: str | None
     events_size: int
     view: Mapping[str, Any]
+    sweep: str | None = None
 
     @property
     def final(self) -> bool:
@@ -163,6 +169,10 @@ class Index:
         """Return the unfinished jobs of a short name in a folder, latest first."""
         where = "final = 0 AND short_name = ? AND folder IS ? ORDER BY id DESC"
         return self._rows(where, short_name, folder)
+
+    def of_group(self, group: str) -> list[Row]:
+        """Return all jobs of a group, oldest first."""
+        return self._rows("sweep = ? ORDER BY id", group)
 
     def unfinished(self) -> list[Row]:
         """Return all unfinished jobs, oldest first."""
@@ -290,7 +300,7 @@ def _values(row: Row) -> tuple[Any, ...]:
     return (
         row.id, row.name, row.short_name, row.profile, row.state, row.reason, int(row.final), row.host,
         row.submitted_at, row.folder, row.kernel, row.cell, row.request_id, row.package, row.events_size,
-        json.dumps(row.view, separators=(",", ":")),
+        json.dumps(row.view, separators=(",", ":")), row.sweep,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from paijupyter.backends.base import Job, Usage
 from paijupyter.jobs.index import Row
 from paijupyter.jobs.life import Life, fold
 from paijupyter.jobs.metrics import STEP, Metrics
+from paijupyter.jobs.notebooks import brought
 from paijupyter.jobs.outputs import list_outputs
 from paijupyter.jobs.record import Record
 from paijupyter.jobs.usage import total_usage
@@ -42,6 +43,7 @@ class LiveJob:
         self.ended = asyncio.Event()
         self._news = asyncio.Event()
         self._outputs: list[dict[str, Any]] = []
+        self._executed: str | None = None
         self._ports: tuple[int, Mapping[str, Any]] = (-1, {})
         self.usage: Mapping[str, Usage] = {}
         self._metrics = self._metrics_of(self.life.attempt)
@@ -70,6 +72,7 @@ class LiveJob:
             return self._metrics.read(limit)
         self._metrics.read_all()
         self._outputs = list_outputs(self.record.folder, _SHOWN_OUTPUTS)
+        self._executed = brought(self.record)
         self.usage = {}
         return True
 
@@ -87,6 +90,8 @@ class LiveJob:
             metrics=self._metrics.to_json(),
             progress=self._metrics.progress() if runs else None,
             usage=total_usage(self.usage) if runs else None,
+            execution=self._metrics.execution(),
+            executed=self._executed,
             ports=self.ports,
         )
 
@@ -114,6 +119,7 @@ class LiveJob:
             package=facts.get("packageSha256"),
             events_size=_size(self.record.folder / "events.jsonl"),
             view=self.view(),
+            sweep=(facts.get("group") or {}).get("id"),
         )
 
     def tell(self) -> None:

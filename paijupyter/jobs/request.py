@@ -76,6 +76,7 @@ class Request:
         cloned_from: id of the job it repeats.
         data: hashes of the packages of data that travelled, by name.
         resume_from: the job with whose checkpoints it begins, or None.
+        group: ``{id, name, key}`` of the experiment it is, or None.
     """
 
     document: str
@@ -88,6 +89,7 @@ class Request:
     cloned_from: str | None = None
     data: Mapping[str, str] = field(default_factory=dict)
     resume_from: str | None = None
+    group: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, data: Mapping[str, Any], cloned_from: str | None = None) -> Request:

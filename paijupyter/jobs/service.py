@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -18,6 +17,8 @@ from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.ending import Endings
 from paijupyter.jobs.events import EventBus
 from paijupyter.jobs.fetching import Fetching
+from paijupyter.jobs.freeing import free_room
+from paijupyter.jobs.groups import Groups
 from paijupyter.jobs.host import this_host
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.looking import Looker
@@ -38,7 +39,6 @@ from paijupyter.jobs.tasks import task_page
 from paijupyter.jobs.watchers import Backends, Watchers
 from paijupyter.package import LocalStore
 
-_log = logging.getLogger(__name__)
 STATES = ("waiting", "running", "succeeded", "failed", "stopped")
 LIMIT = 1000
 _GLANCE = 1 << 13  # bytes of a log read while a caller and the whole loop wait; the rest is read beside it
@@ -56,6 +56,7 @@ class JobService:
     Attributes:
         events: the stream of changes.
         packages: the trainer packages of this host.
+        groups: the experiments that belong together.
         storages: the storages of the profiles.
         settings: profiles and stored secrets.
     """
@@ -78,7 +79,7 @@ class JobService:
         self._looker = Looker(
             self._catalog, self.events, self._backends, lambda live: self._submissions.to_job(live)
         )
-        self._catalog.on_told = self._looker.note
+        self._catalog.on_told = self._note
         self._hooks = Hooks(data / "hooks", self._catalog, self._profiles)
         self._catalog.before_final = self._before_final
         self._catalog.after_final = self._hooks.begin
@@ -91,8 +92,11 @@ class JobService:
             self._backends,
             self._watchers,
             self._secrets,
-            Fetching(data, self._catalog),
+            Fetching(data, self._catalog, self._profiles, self._secrets),
             self._endings.stop,
+        )
+        self.groups = Groups(
+            data, self._catalog, self.events, planner, self._submissions, self._endings, self._secrets
         )
         self.storages = Storages(self._backends, self._profiles)
         self._cache = DataCache(data)
@@ -106,8 +110,10 @@ class JobService:
         """Open the index, adopt this host's unfinished jobs, and watch their profiles."""
         await self._catalog.open()
         self._looker.start()
+        await self.groups.open()
         unfinished = self._catalog.unfinished()
-        await asyncio.to_thread(self._secrets.keep_only, [live.record.id for live in unfinished])
+        kept = [*(live.record.id for live in unfinished), *self.groups.unsettled]
+        await asyncio.to_thread(self._secrets.keep_only, kept)
         await asyncio.gather(*(restore_secrets(live, self._secrets) for live in unfinished))
         for profile in {live.record.profile for live in unfinished}:
             self._watchers.ensure(profile)
@@ -116,8 +122,11 @@ class JobService:
                 self._endings.stop_later(live)
             elif not live.life.submitted:
                 self._submissions.resume_later(live)
+        self.groups.resume()
         await self._hooks.resume()
-        self._sweeping = asyncio.create_task(self._sweep_packages())
+        self._sweeping = asyncio.create_task(
+            free_room(self._catalog, self.packages, self._cache, self.groups.packages())
+        )
 
     async def close(self) -> None:
         """Let go of everything; tasks run on."""
@@ -125,6 +134,7 @@ class JobService:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
         await self._looker.close()
+        await self.groups.close()
         await self._submissions.close()
         await self._endings.close()
         await self._watchers.close()
@@ -134,8 +144,12 @@ class JobService:
         self._catalog.close()
 
     def unfinished(self) -> int:
-        """Count unfinished jobs of this host, and submissions and hooks under way: they need this process."""
-        return len(self._catalog.live) + self._submissions.busy + self._hooks.busy
+        """Count unfinished jobs of this host, and submissions, groups and hooks under way."""
+        return len(self._catalog.live) + self._submissions.busy + self.groups.busy + self._hooks.busy
+
+    def _note(self, live: LiveJob) -> None:
+        self._looker.note(live)
+        self.groups.note(live)
 
     def _unfinished_of(self, profile: str) -> builtins.list[str]:
         lives = self._catalog.live.values()
@@ -370,19 +384,10 @@ class JobService:
         Raises:
             Conflict: ``not-final``.
         """
-        await self._endings.delete(self._catalog.find(ref).id)
-
-    async def _sweep_packages(self) -> None:
-        """Remove packages of no job; recent ones stay, a submission may be about to name them."""
-        if self._catalog.broken:
-            return  # a job that cannot be read may need any of them
-        try:
-            freed = await asyncio.to_thread(self.packages.sweep, self._catalog.index.packages())
-            freed += await asyncio.to_thread(self._cache.sweep)
-        except OSError:
-            _log.exception("old packages could not be removed")
-        else:
-            _log.info("packages of no job and data not used for long: %d bytes freed", freed)
+        row = self._catalog.find(ref)
+        if row.sweep and row.final:
+            await self.groups.job_deleted(row.id, row.sweep)
+        await self._endings.delete(row.id)
 
     def _job(self, ref: str) -> LiveJob:
         return self._catalog.job(self._catalog.find(ref))

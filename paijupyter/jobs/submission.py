@@ -9,33 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from paijupyter.backends.base import Job
+from paijupyter.backends.base import Batching, Job
 from paijupyter.errors import Conflict, InvalidDocument, PaiJupyterError
-from paijupyter.jobs import record as records
-from paijupyter.jobs import sources
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.checkpoints import bring
 from paijupyter.jobs.clock import now
 from paijupyter.jobs.fetching import DataFailed, Fetching
-from paijupyter.jobs.host import Host
+from paijupyter.jobs.job_facts import facts_of, read_job
 from paijupyter.jobs.keyring import from_keyring
 from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
-from paijupyter.jobs.planning import Planner, Prepared, output_globs, role_facts, secret_names, with_package
+from paijupyter.jobs.planning import Planner, Prepared, secret_names
 from paijupyter.jobs.record import Record
 from paijupyter.jobs.request import Request
 from paijupyter.jobs.secrets import Given, SecretStore, masked
-from paijupyter.jobs.view import json_safe
 from paijupyter.jobs.watchers import Backends, Watchers, own_change
-from paijupyter.protocol import read, with_suffix
+from paijupyter.protocol import with_suffix
 
 _log = logging.getLogger(__name__)
 _RETRY_PAUSES = (1.0, 60.0)
 Result = tuple[str, bool]
+Outcome = Result | PaiJupyterError
 
 
 class Submissions:
@@ -101,6 +99,20 @@ class Submissions:
         self._requests[request.request_id] = task
         task.add_done_callback(lambda _: self._requests.pop(request.request_id or "", None))
         return await asyncio.shield(task)
+
+    async def submit_many(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Submit jobs of one profile, each with a request id; one that fails keeps none of the others back.
+
+        A backend that can take many at once gets them in one call; any other gets them side by side.
+
+        Returns:
+            For each request its result, or what is against it.
+        """
+        backend = await self._backends.of(requests[0].profile or "")
+        if isinstance(backend, Batching):
+            return await asyncio.shield(self._task(self._submit_many(requests, backend)))
+        done = await asyncio.gather(*(self.submit(each) for each in requests), return_exceptions=True)
+        return [_outcome(each) for each in done]
 
     async def resume(self, live: LiveJob) -> None:
         """Hand over a job of an earlier process that no backend has confirmed; tries until it is decided."""
@@ -168,24 +180,18 @@ class Submissions:
         twin = self._twin(request, request.package) if request.package else None
         if twin is not None:
             return twin, False
-        prepared = await self._planner.prepare(request)
-        if prepared.package_missing:
-            problem = next(each for each in prepared.problems if each.code == "package-missing")
-            raise Conflict(problem.code, problem.message, problem.hint)
-        if not prepared.ok or prepared.job is None:
-            raise InvalidDocument(prepared.problems)
-        values = await request.secrets.resolve(secret_names(prepared.data))
+        prepared, values = await self._prepared(request)
         if request.mode == "replace":
             await self._stop_former(request, prepared.short)
         async with self._gate:
-            package = prepared.job.package.sha256 if prepared.job.package else None
-            twin = self._twin(request, package)  # a double click: the other one was faster
+            package = prepared.job.package if prepared.job else None
+            twin = self._twin(
+                request, package.sha256 if package else None
+            )  # a double click: the other one was faster
             if twin is not None:
                 return twin, False
             live = await self._create(request, prepared, values)
-        if await self._fetching.is_needed(prepared.job):
-            await self._fetching.announce(live)
-            self.resume_later(live)
+        if await self._is_fetched_first(live):
             return live.record.id, True
         try:
             await self._hand_over(live, values)
@@ -193,6 +199,66 @@ class Submissions:
             await self._take_back(live)
             raise
         return live.record.id, True
+
+    async def _prepared(self, request: Request) -> tuple[Prepared, dict[str, str]]:
+        """Return what is to be submitted, and the values of its secrets."""
+        prepared = await self._planner.prepare(request)
+        if prepared.package_missing:
+            problem = next(each for each in prepared.problems if each.code == "package-missing")
+            raise Conflict(problem.code, problem.message, problem.hint)
+        if not prepared.ok or prepared.job is None:
+            raise InvalidDocument(prepared.problems)
+        return prepared, await request.secrets.resolve(secret_names(prepared.data))
+
+    async def _is_fetched_first(self, live: LiveJob) -> bool:
+        """Say whether data has to be fetched for a new job; then it is handed over later."""
+        if live.job is None or not await self._fetching.is_needed(live.job):
+            return False
+        await self._fetching.announce(live)
+        self.resume_later(live)
+        return True
+
+    async def _submit_many(self, requests: Sequence[Request], backend: Batching) -> list[Outcome]:
+        """Record all of them, then hand over those that were recorded, in one call."""
+        recorded = await asyncio.gather(*map(self._recorded, requests), return_exceptions=True)
+        new = [each for each in recorded if isinstance(each, tuple) and isinstance(each[0], LiveJob)]
+        mark = self._watchers.mark(requests[0].profile or "")
+        try:
+            told: Sequence[PaiJupyterError | None] = await backend.submit_many(
+                [(self.to_job(live), values) for live, values in new]
+            )
+        except PaiJupyterError as error:
+            told = [error] * len(new)
+        except Exception as error:
+            said = masked(f"{type(error).__name__}: {error}", (v for _, each in new for v in each.values()))
+            _log.error("profile %s did not take %d jobs: %s", requests[0].profile, len(new), said)
+            failed = PaiJupyterError(
+                "backend-failed", f"Profile did not take the jobs: {said}", "Try again.", 502
+            )
+            told = [failed] * len(new)
+        refused = dict[str, PaiJupyterError]()
+        for (live, _), against in zip(new, told, strict=True):
+            if against is not None:
+                refused[live.record.id] = against
+                await self._take_back(live)
+            else:
+                await self._catalog.append(live.record.id, {"type": "submitted", "at": now()})
+        if len(refused) < len(new):
+            self._watchers.include(new[0][0].record.profile, mark)
+        return [_outcome(each, refused) for each in recorded]
+
+    async def _recorded(self, request: Request) -> tuple[LiveJob, dict[str, str]] | Result:
+        """Record one of many; a job of the same request, or one that is handed over later, is a result."""
+        row = self._catalog.index.by_request(request.request_id or "")
+        if row is not None:
+            return row.id, False
+        prepared, values = await self._prepared(request)
+        async with self._gate:
+            live = await self._create(request, prepared, values)
+        if live.record.facts.get("resumedFrom"):
+            self.resume_later(live)  # with a copy of the checkpoints, which takes its time
+            return live.record.id, True
+        return (live.record.id, True) if await self._is_fetched_first(live) else (live, values)
 
     def _twin(self, request: Request, package: str | None) -> str | None:
         """Return the unfinished job of the same cell with the same content."""
@@ -226,7 +292,7 @@ class Submissions:
             job, former = replace(job, name=with_suffix(prepared.short)), job.name
             job = replace(job, document={**job.document, "name": job.name})
             submitted = submitted.replace(former, job.name)
-        record = Record(job.folder, _facts(request, prepared, job, self._catalog.host))
+        record = Record(job.folder, facts_of(request, prepared, job, self._catalog.host))
         live = LiveJob(record, Life(), job)
         first = {"type": "created", "at": record.facts["submittedAt"]}
         await asyncio.to_thread(self._secrets.put, job.id, values)
@@ -301,6 +367,21 @@ class Submissions:
             _log.error("submission failed: %s", type(error).__name__, exc_info=error)
 
 
+def _outcome(found: Any, refused: Mapping[str, PaiJupyterError] | None = None) -> Outcome:
+    """Return what became of one of many; whatever else went wrong is nobody's fault but ours."""
+    if isinstance(found, tuple):
+        if not isinstance(found[0], LiveJob):
+            return str(found[0]), bool(found[1])
+        return (refused or {}).get(found[0].record.id) or (found[0].record.id, True)
+    if isinstance(found, PaiJupyterError):
+        return found
+    if isinstance(found, Exception):
+        return PaiJupyterError(
+            "internal", f"Submission failed: {type(found).__name__}: {found}", "See engine.log.", 500
+        )
+    raise found
+
+
 async def restore_secrets(live: LiveJob, store: SecretStore) -> None:
     """Fetch what a restart of the machine has taken and the keyring still has."""
     record = live.record
@@ -316,62 +397,3 @@ async def restore_secrets(live: LiveJob, store: SecretStore) -> None:
         _log.warning("secrets of job %s: %s", record.id, error)
         return
     await asyncio.to_thread(store.put, record.id, values)
-
-
-def read_job(record: Record, planner: Planner) -> Job:
-    """Build what a backend is told of a job from its folder alone.
-
-    Raises:
-        PaiJupyterError: if the document can no longer be read.
-    """
-    facts = record.facts
-    data: dict[str, Any] = dict(read(record.source).data)
-    sha256 = facts.get("packageSha256")
-    if sha256:
-        data = with_package(data, sha256)
-    return Job(
-        id=record.id,
-        name=facts["name"],
-        user=facts.get("user") or "",
-        folder=record.folder,
-        document={**data, "name": facts["name"]},
-        commands=record.commands,
-        package=planner.package(sha256),
-        python=facts.get("python"),
-        data=sources.again(data, facts, record.folder, planner.package),
-    )
-
-
-def _facts(request: Request, prepared: Prepared, job: Job, host: Host) -> dict[str, Any]:
-    context, profile, earlier = request.context, prepared.profile, prepared.earlier
-    names = secret_names(prepared.data)
-    return {
-        "schema": records.SCHEMA,
-        "id": job.id,
-        "name": job.name,
-        "shortName": prepared.short,
-        "profile": profile.name if profile else None,
-        "kind": profile.kind if profile else None,
-        "user": job.user,
-        "host": host.name,
-        "bootId": host.boot_id,
-        "pidNamespace": host.namespace,
-        "submittedAt": now(),
-        "requestId": request.request_id,
-        "packageSha256": job.package.sha256 if job.package else None,
-        "python": context.python,
-        "folder": context.folder,
-        "notebook": context.notebook,
-        "cell": dict(context.cell) if context.cell else None,
-        "surface": context.surface,
-        "kernel": context.kernel,
-        "roles": role_facts(prepared.data),
-        "parameters": json_safe(prepared.data.get("parameters") or {}),
-        "secretNames": names,
-        "secretRefs": {name: ref for name, ref in request.secrets.references.items() if name in names},
-        "clonedFrom": request.cloned_from,
-        "resumedFrom": {"id": earlier.id, "name": earlier.name} if earlier else None,
-        "data": [sources.summary(each) for each in prepared.sources],
-        "dataPackages": sources.packages_of(prepared.sources),
-        "outputs": output_globs(prepared.data),
-    }
