@@ -40,6 +40,10 @@ FETCH_SECONDS = 30
 """How long a task that is being deleted waits for its outputs to be fetched."""
 
 
+OUTPUTS_LINE = b"[paijupyter] Outputs wait to be fetched: "
+"""Begin of the line of the log by which a pod says that it waits for :func:`outputs_command`."""
+
+
 def command(python: str) -> list[str]:
     """Return the command of a pod.
 
@@ -47,6 +51,11 @@ def command(python: str) -> list[str]:
         python: a Python from 3.6 on that the image has, as a path or a name on its PATH.
     """
     return [python, "-I", "-S", BOOT, "pod", SPEC]
+
+
+def outputs_command(python: str, verb: str) -> list[str]:
+    """Return what is run in a pod to ``send`` its outputs as a tar archive, and once they are ``taken``."""
+    return [python, "-I", "-S", BOOT, "outputs", verb, SPEC]
 
 
 def stop_seconds(grace: float) -> int:

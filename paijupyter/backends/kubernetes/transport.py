@@ -11,14 +11,17 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from paijupyter._version import __version__
+from paijupyter.backends.kubernetes import channels
+from paijupyter.backends.kubernetes.channels import Channels
 from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.pipe import Pipe
 
 if TYPE_CHECKING:
@@ -140,6 +143,33 @@ class KubeTransport:
             pipe.close()
             reader.cut()
 
+    async def exec(
+        self,
+        pod: str,
+        command: Sequence[str],
+        *,
+        stdin: bool = False,
+        tty: bool = False,
+        container: str = "main",
+    ) -> Channels:
+        """Start a command in a pod; the caller closes what it gets.
+
+        Raises:
+            KubeError: the server refused it, or cannot be reached.
+        """
+        path = core("pods", pod, "exec", namespace=(await self.opened()).namespace)
+        start = partial(channels.open_exec, command=command, stdin=stdin, tty=tty, container=container)
+        return await self._channels(lambda way: start(way.access, path))
+
+    async def forward(self, pod: str, port: int) -> Channels:
+        """Open a connection to a port of a pod; the caller closes what it gets.
+
+        Raises:
+            KubeError: the server refused it, or cannot be reached.
+        """
+        path = core("pods", pod, "portforward", namespace=(await self.opened()).namespace)
+        return await self._channels(lambda way: channels.open_forward(way.access, path, port))
+
     async def close(self) -> None:
         """Cut all streams and let go of all connections."""
         for cut in list(self._cuts):
@@ -148,6 +178,15 @@ class KubeTransport:
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
         self._forget_way()
+
+    async def opened(self) -> KubeTransport:
+        """Open it, and return it."""
+        await self.open()
+        return self
+
+    async def _channels(self, connect: Callable[[_Way], Any]) -> Channels:
+        socket = await self._in_thread(lambda: connect(self._opened()))
+        return Channels(socket, asyncio.get_running_loop())
 
     # In a thread
 

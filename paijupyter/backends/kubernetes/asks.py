@@ -1,0 +1,58 @@
+"""What a job asks of the cluster, and the events that say why it does not get it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from paijupyter.backends.base import Job
+from paijupyter.backends.kubernetes import amounts, pod, pod_options
+from paijupyter.backends.kubernetes.cluster import Cluster
+from paijupyter.backends.kubernetes.explain import Asked as Asked
+from paijupyter.backends.kubernetes.explain import Event, event_of
+from paijupyter.backends.kubernetes.paths import core
+from paijupyter.backends.kubernetes.settings import KubeSettings
+from paijupyter.backends.kubernetes.transport import KubeTransport
+
+_AT_ONCE = 4  # objects whose events are asked for in one look; the others' turn comes
+
+
+def asked(job: Job, settings: KubeSettings, cluster: Cluster) -> dict[str, Asked]:
+    """Return what a task of each role asks for, and the most that a node of the cluster has of it."""
+    largest: dict[str, float] = {}
+    for node in cluster.nodes or ():
+        for resource, quantity in node.items():
+            largest[resource] = max(largest.get(resource, 0.0), amounts.number(quantity))
+    found = {}
+    for role in job.roles:
+        options = pod_options.of_role(settings.pods, job, role)
+        wanted = pod.resources(job, role, settings, options)
+        numbers = {resource: amounts.number(quantity) for resource, quantity in wanted.items()}
+        found[role] = Asked(numbers, largest, pod.image_of(job, role, settings))
+    return found
+
+
+async def events_of(
+    transport: KubeTransport, things: Sequence[tuple[str, str]]
+) -> Mapping[str, Sequence[Event]]:
+    """Fetch the events of pods and Jobs.
+
+    Args:
+        transport: the way to the cluster.
+        things: uid and kind of each.
+
+    Raises:
+        KubeError: they cannot be had; without the right to list events, reasons are shorter.
+    """
+    path = core("events", namespace=transport.namespace)
+    chosen = [uid for uid, _ in things[:_AT_ONCE]]
+    pages = await asyncio.gather(
+        *(
+            transport.request("GET", path, query={"fieldSelector": f"involvedObject.uid={uid}"}, timeout=15)
+            for uid in chosen
+        )
+    )
+    return {
+        uid: [event_of(each) for each in page.get("items") or ()]
+        for uid, page in zip(chosen, pages, strict=True)
+    }

@@ -1,0 +1,322 @@
+"""One attempt of a job as its pods, Jobs and their events tell it: each task's status, and the whole. Pure.
+
+Pods say more than Jobs: a Job counts, and what it counts as active need not run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from paijupyter.backends.base import FINAL, Job, State, TaskStatus
+from paijupyter.backends.kubernetes import explain, records
+from paijupyter.backends.kubernetes.explain import Asked, Event, Finding
+from paijupyter.backends.kubernetes.facts import KubeJob, Pod
+from paijupyter.backends.kubernetes.names import label_value
+from paijupyter.backends.outcome import Outcome
+from paijupyter.backends.told import has_barrier, tasks_of
+from paijupyter.protocol.completion import policies
+from paijupyter.protocol.deciding import Counts, decide
+
+_NAMED = 3  # tasks named in a sentence before "and n more"
+_DELETION_PATIENCE = 30.0  # seconds past the time by which a pod was to be gone
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the whole job stands."""
+
+    state: State
+    reason: str = ""
+    message: str = ""
+
+
+class Attempt:
+    """What is known of an attempt. It asks nobody: it is told.
+
+    Args:
+        job: the job.
+        number: of the attempt.
+        asked: what a task of each role asks for.
+        stuck_after: seconds after which what does not end by itself is called stuck.
+
+    Attributes:
+        pods: by task key, the pod that counts.
+        jobs: by role, the Job that makes its pods.
+        events: by uid of a pod or Job, as far as they were fetched.
+        ending: whether the job was decided or told to stop.
+        statuses: by task key, as of the last look.
+    """
+
+    def __init__(self, job: Job, number: int, asked: Mapping[str, Asked], stuck_after: float) -> None:
+        self.job = job
+        self.number = number
+        self.pods: dict[str, Pod] = {}
+        self.jobs: dict[str, KubeJob] = {}
+        self.events: dict[str, Sequence[Event]] = {}
+        self.ending = False
+        self.statuses = {
+            task.key: TaskStatus(task.role, task.index, number, "waiting", "submitting")
+            for task in tasks_of(job)
+        }
+        self._asked = asked
+        self._stuck_after = stuck_after
+        self._tasks = {task.key: task for task in tasks_of(job)}
+        self._roles = {label_value(role): role for role in job.roles}
+        self._findings: dict[str, Finding] = {}
+        self._now = 0.0
+
+    # What it is told
+
+    def know(self, asked: Mapping[str, Asked]) -> None:
+        """Learn what a task of each role asks for."""
+        self._asked = asked
+
+    def see_pod(self, pod: Pod, gone: bool) -> str | None:
+        """Hear of a pod; return the key of its task, None if it is not the pod that counts."""
+        role = self._roles.get(pod.role)
+        key = f"{role}-{pod.index}"
+        if pod.attempt != self.number or key not in self._tasks:
+            return None
+        known = self.pods.get(key)
+        if known is not None and known.uid != pod.uid and known.created_at > pod.created_at:
+            return None
+        self.pods[key] = replace(pod, gone=True) if gone else pod
+        return key
+
+    def see_job(self, job: KubeJob, gone: bool) -> str | None:
+        """Hear of a Job; return its role, None if it is not of this attempt."""
+        role = self._roles.get(job.role)
+        if job.attempt != self.number or role is None:
+            return None
+        known = self.jobs.get(role)
+        if gone and known is not None and known.uid != job.uid:
+            return None
+        self.jobs[role] = replace(job, gone=True) if gone else job
+        return role
+
+    # What comes of it
+
+    def look(self, now: float) -> list[TaskStatus]:
+        """Bring all statuses up to date; return those that changed."""
+        self._now = now
+        changed = []
+        past = self._is_past_barrier()
+        for key, task in self._tasks.items():
+            before = self.statuses[key]
+            if before.state in FINAL:
+                continue
+            status = self._status(key, task.role, task.index, past, now)
+            if status != before:
+                self.statuses[key] = status
+                changed.append(status)
+        return changed
+
+    def position(self, *, stopping: bool, has_run: bool) -> Position:
+        """Return where the whole job stands.
+
+        Args:
+            stopping: whether somebody asked to stop it.
+            has_run: whether it was said to run.
+        """
+        if self._is_past_barrier() or has_run:
+            if not self.ending:
+                return self._running()
+            return Position("running", "stopping" if stopping else "finishing", self._ending())
+        if stopping:
+            return Position("waiting", "starting", self._ending())
+        return self._waiting()
+
+    def outcome(self) -> Outcome | None:
+        """Ask the completion policy after each end, in order: the first that decides is the cause."""
+        counted = policies(self.job.document)
+        states: Counter[tuple[str, str]] = Counter()
+        ended = [each for each in self.statuses.values() if each.state in FINAL]
+        for each in sorted(ended, key=lambda status: status.ended_at or float("inf")):
+            if each.state == "stopped":
+                continue
+            states[each.role, each.state] += 1
+            counts = {role: Counts(states[role, "succeeded"], states[role, "failed"]) for role in counted}
+            verdict = decide(counted, counts)
+            if verdict is not None and verdict.state == "failed":
+                return Outcome("failed", each.reason or "user", each.message, each.key)
+            if verdict is not None:
+                return Outcome("succeeded", "", verdict.message)
+        return None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every task has ended."""
+        return all(each.state in FINAL for each in self.statuses.values())
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its Jobs were there and are gone, though nobody here removed them."""
+        return bool(self.jobs) and all(job.gone for job in self.jobs.values()) and not self.ending
+
+    @property
+    def live_pods(self) -> list[Pod]:
+        """The pods that have not ended."""
+        return [pod for pod in self.pods.values() if not pod.has_ended]
+
+    @property
+    def unexplained(self) -> list[tuple[str, str]]:
+        """What waits, one of each kind: uid and kind (``Pod`` or ``Job``), for a look at its events."""
+        found: dict[tuple[str, str, str], tuple[str, str]] = {}
+        for key, status in self.statuses.items():
+            if status.state != "waiting":
+                continue
+            pod, job = self.pods.get(key), self.jobs.get(status.role)
+            if pod is not None and not pod.has_ended:
+                found.setdefault((status.role, "Pod", pod.container.waiting), (pod.uid, "Pod"))
+            elif pod is None and job is not None and not job.gone:
+                found.setdefault((status.role, "Job", ""), (job.uid, "Job"))
+        return list(found.values())
+
+    # One task
+
+    def _status(self, key: str, role: str, index: int, past: bool, now: float) -> TaskStatus:
+        pod, job = self.pods.get(key), self.jobs.get(role)
+        base = TaskStatus(role, index, self.number, "waiting", "submitting")
+        if pod is None:
+            return self._without_pod(base, job, now)
+        ended = records.final_status(pod, role, ending=self.ending)
+        if ended is not None:
+            self._findings.pop(key, None)
+            return ended
+        started = pod.container.running_since
+        if pod.deleted_at is not None and now > pod.deleted_at + _DELETION_PATIENCE:
+            finding = explain.stuck_deletion(pod)
+            state: State = "running" if past else "waiting"
+            return replace(base, state=state, reason="stopping", message=_words(finding), started_at=started)
+        if started is not None:
+            self._findings.pop(key, None)
+            if past:
+                return replace(base, state="running", reason="", started_at=started)
+            return replace(base, reason="starting", started_at=started)
+        events = self.events.get(pod.uid) or self._events_alike(pod)
+        finding = explain.of_pod(pod, events, self._asked.get(role, Asked()))
+        return self._waiting_task(base, finding, pod.waits_since, now)
+
+    def _without_pod(self, base: TaskStatus, job: KubeJob | None, now: float) -> TaskStatus:
+        if job is None:
+            return base
+        failed = job.conditions.get("Failed")
+        if base.index in job.completed:
+            return replace(base, state="succeeded", reason="")
+        if self.ending and job.gone:
+            return replace(base, state="stopped", reason="")
+        if base.index in job.failed or (failed is not None and failed.is_true):
+            if failed is not None and failed.reason == "DeadlineExceeded":
+                message = f"{base.key} reached its deadline (activeDeadlineSeconds)"
+                return replace(base, state="failed", reason="deadline", message=message, ended_at=failed.at)
+            said = failed.message if failed else "no more is known"
+            message = f"{base.key} failed, and its pod is gone: {said}"
+            ended_at = failed.at if failed else None
+            return replace(base, state="failed", reason="lost", message=message, ended_at=ended_at)
+        finding = explain.of_job(job, self.events.get(job.uid, ()))
+        return self._waiting_task(base, finding, job.created_at, now)
+
+    def _waiting_task(self, base: TaskStatus, finding: Finding, since: float, now: float) -> TaskStatus:
+        self._findings[base.key] = finding
+        message = _words(finding)
+        if finding.for_ever and now - since > self._stuck_after:
+            at = datetime.fromtimestamp(since, timezone.utc).strftime("%H:%M:%S UTC")
+            message = (
+                f"Stuck since {at}: {message} It does not end by itself: correct it, "
+                f"or stop the job (stop {self.job.name})."
+            )
+        return replace(base, reason=finding.reason, message=message)
+
+    def _events_alike(self, pod: Pod) -> Sequence[Event]:
+        """Return the events of another pod of the role that waits for the same: one is asked for all."""
+        for other in self.pods.values():
+            if other.role == pod.role and other.container.waiting == pod.container.waiting:
+                found = self.events.get(other.uid)
+                if found:
+                    return found
+        return ()
+
+    # The whole
+
+    def _is_past_barrier(self) -> bool:
+        begun = [pod.container.running_since is not None or pod.has_ended for pod in self.pods.values()]
+        if has_barrier(self.job):
+            return len(begun) == len(self._tasks) and all(begun)
+        return any(begun)
+
+    def _running(self) -> Position:
+        waiting = [key for key, each in self.statuses.items() if each.state == "waiting"]
+        if not waiting:
+            return Position("running")
+        return Position("running", "", f"{_named(waiting)} not running yet.")
+
+    def _ending(self) -> str:
+        live = [
+            key for key, status in self.statuses.items() if status.state not in FINAL and key in self.pods
+        ]
+        stuck = [self.statuses[key].message for key in live if self.statuses[key].reason == "stopping"]
+        if stuck:
+            return stuck[0]
+        return f"Waiting for {_named(live)} to end." if live else ""
+
+    def _waiting(self) -> Position:
+        waiting = {
+            key: each
+            for key, each in self.statuses.items()
+            if each.state == "waiting" and self._pod_runs(key) is None
+        }
+        if not waiting:
+            return Position("waiting", "starting")
+        key = max(waiting, key=lambda each: self._weight(each))
+        status, finding = waiting[key], self._findings.get(key)
+        placed = [each for each in self.pods.values() if each.node and not each.has_ended]
+        unplaced = [each for each in waiting if each not in self.pods or not self.pods[each].node]
+        if placed and unplaced and finding is not None and finding.reason != "submitting":
+            gang = explain.partial_gang(
+                len(placed), len(self._tasks), self._gpus(placed), _named(unplaced), finding
+            )
+            since = max(each.waits_since for each in placed)
+            waited = self._waiting_task(status, gang, since, self._now)
+            return Position("waiting", waited.reason, waited.message)
+        if not status.message:
+            return Position("waiting", status.reason, self._missing(waiting))
+        others = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+        message = status.message if status.message.startswith("Stuck") else f"{key}{others}: {status.message}"
+        return Position("waiting", status.reason, message)
+
+    def _weight(self, key: str) -> tuple[bool, bool, bool]:
+        finding = self._findings.get(key)
+        if finding is None:
+            return (False, False, False)
+        return (finding.for_ever, finding.reason not in ("starting", "submitting"), bool(finding.message))
+
+    def _pod_runs(self, key: str) -> float | None:
+        pod = self.pods.get(key)
+        return pod.container.running_since if pod else None
+
+    def _gpus(self, pods: Sequence[Pod]) -> int:
+        roles = [self._roles[pod.role] for pod in pods]
+        asked = (self.job.roles[role].get("resourcePerInstance") or {} for role in roles)
+        return sum(int(each.get("gpu") or 0) for each in asked)
+
+    def _missing(self, waiting: Mapping[str, TaskStatus]) -> str:
+        there = len(self._tasks) - len(waiting)
+        if not there:
+            return ""
+        return f"{there} of {len(self._tasks)} tasks have started, waiting for {_named(list(waiting))}."
+
+
+def _words(finding: Finding) -> str:
+    if not finding.message:
+        return ""
+    advice = f" {finding.advice}" if finding.advice else ""
+    return f"{finding.message}.{advice}"
+
+
+def _named(keys: Sequence[str]) -> str:
+    if len(keys) <= _NAMED:
+        return " and ".join(filter(None, [", ".join(keys[:-1]), *keys[-1:]]))
+    return f"{', '.join(keys[:_NAMED])} and {len(keys) - _NAMED} more"

@@ -1,0 +1,225 @@
+"""The backend of a namespace of a Kubernetes cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from paijupyter.backends import logs
+from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile, Usage
+from paijupyter.backends.boot import boot_zipapp
+from paijupyter.backends.changes import Changes, Subscription
+from paijupyter.backends.kubernetes import capabilities, journal, life, usage
+from paijupyter.backends.kubernetes.capabilities import Asker
+from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.hub import Hub
+from paijupyter.backends.kubernetes.journal import Journal
+from paijupyter.backends.kubernetes.life import JobRun
+from paijupyter.backends.kubernetes.logs import Lines
+from paijupyter.backends.kubernetes.names import label_value
+from paijupyter.backends.kubernetes.plan import Planner
+from paijupyter.backends.kubernetes.settings import SETTINGS, settings_of
+from paijupyter.backends.kubernetes.submit import Submitter
+from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.data.storages import Storage
+from paijupyter.protocol.names import task_key
+
+FEATURES = frozenset({"exec", "forward", "stop-saves-logs"})
+
+
+class KubernetesBackend:
+    """Runs jobs in a namespace, as its user; see :class:`paijupyter.backends.base.Backend`.
+
+    Attributes:
+        SETTINGS: what its profile may set, each in words; others are named as unknown.
+    """
+
+    SETTINGS: ClassVar[Mapping[str, str]] = SETTINGS
+
+    def __init__(self, profile: Profile, place: Place) -> None:
+        self._place = place
+        self._settings = settings = settings_of(profile)
+        self._transport = transport = KubeTransport(
+            kubeconfig=settings.kubeconfig or None,
+            context=settings.context or None,
+            namespace=settings.namespace or None,
+        )
+        self._changes = Changes()
+        self._asker = Asker(transport)
+        self._hub = Hub(transport)
+        self._submitter = Submitter(transport, settings, self._asker.cluster, self._boot, place.data)
+        self._planner = Planner(transport, settings, self._asker.cluster, self._boot)
+        self._shared = life.Profile(
+            transport, settings, self._hub, self._asker, self._submitter, self._changes, Lines()
+        )
+        self._runs: dict[str, JobRun] = {}
+        self._beginnings: dict[str, asyncio.Task[None]] = {}
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the cluster has and what of it this user may use."""
+        return capabilities.capabilities_of(await self._asker.cluster(), self._settings, FEATURES)
+
+    def storages(self) -> Mapping[str, Storage]:
+        """Return the storages of the profile."""
+        return {name: each.storage for name, each in self._settings.storages.items()}
+
+    async def plan(self, job: Job) -> BackendPlan:
+        """Return what ``submit`` would do."""
+        return await self._planner.plan(job)
+
+    async def submit(self, job: Job, secrets: Mapping[str, str]) -> None:
+        """Create the job on the cluster.
+
+        Raises:
+            PaiJupyterError: what the cluster has against it; nothing is left of it then.
+        """
+        if job.id in self._runs:
+            return
+        beginning = self._beginnings.get(job.id)
+        if beginning is None:
+            beginning = self._beginnings[job.id] = asyncio.create_task(self._begin(job, secrets))
+            beginning.add_done_callback(lambda _: self._beginnings.pop(job.id, None))
+        # Goes on if the caller is cancelled: a job is there as a whole or not at all.
+        await asyncio.shield(beginning)
+
+    async def watch(self, known: Sequence[Job]) -> AsyncIterator[Change]:
+        """Stream the changes of all jobs, the current state of every known one first.
+
+        Raises:
+            PaiJupyterError: the cluster cannot be asked; its jobs run on.
+        """
+        subscription = self._changes.subscribe()
+        guard: asyncio.Task[None] | None = None
+        try:
+            await self._ready()
+            guard = asyncio.create_task(self._end_when_stale(subscription))
+            heard = subscription.jobs()
+            for run in self._runs.values():
+                if run.job.id not in heard:
+                    subscription.put(run.current)
+            await self._adopt_all([job for job in known if job.id not in heard], subscription)
+            async for change in subscription:
+                yield change
+            if self._hub.trouble is not None:
+                raise self._hub.trouble.for_people("answer")
+        finally:
+            self._changes.unsubscribe(subscription)
+            if guard is not None:
+                guard.cancel()
+
+    async def logs(self, job: Job, role: str, index: int, attempt: int, offset: int) -> AsyncIterator[bytes]:
+        """Yield a task's log from a byte offset, and follow until the task has ended."""
+        key = task_key(role, index)
+
+        def has_ended() -> bool:
+            run = self._runs.get(job.id)
+            if run is not None:
+                return run.log_has_ended(key, attempt)
+            # Over, or an earlier engine's and not adopted yet: its task may well run.
+            state = journal.load(job)
+            return state is not None and state.phase == "final"
+
+        path = job.folder / "tasks" / key / str(attempt) / "log"
+        async with contextlib.aclosing(logs.follow(path, offset, has_ended)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                yield piece
+
+    async def usage(self, job: Job) -> Mapping[str, Usage]:
+        """Return what each running task of the job uses now, where the cluster measures it."""
+        run = self._runs.get(job.id)
+        return await usage.measure(self._transport, label_value(job.id), run.pods) if run else {}
+
+    async def stop(self, job: Job) -> None:
+        """End all pods of the job; return when they are gone.
+
+        Raises:
+            PaiJupyterError: the cluster cannot be reached; the job is stopped once it can.
+        """
+        beginning = self._beginnings.get(job.id)
+        if beginning is not None:
+            with contextlib.suppress(Exception):
+                await asyncio.shield(beginning)
+        run = self._runs.get(job.id)
+        if run is None:
+            state = await asyncio.to_thread(journal.load, job)
+            if state is None or state.phase == "final":
+                return
+            await self._ready()
+            run = self._runs.get(job.id) or self._take_over(job, state)
+        await run.stop()
+
+    async def delete(self, job: Job) -> None:
+        """Remove what the cluster still has of a final job."""
+        self._changes.forget(job.id)
+        state = await asyncio.to_thread(journal.load, job)
+        if state is not None:
+            await self._submitter.remove(job)
+
+    async def close(self) -> None:
+        """Let go of everything; the jobs run on."""
+        for beginning in list(self._beginnings.values()):
+            beginning.cancel()
+        await asyncio.gather(*self._beginnings.values(), return_exceptions=True)
+        self._changes.close()
+        await asyncio.gather(*(run.close() for run in list(self._runs.values())))
+        self._runs.clear()
+        await self._submitter.close()
+        await self._hub.close()
+        await self._transport.close()
+
+    async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
+        state = await asyncio.to_thread(journal.load, job)
+        if state is not None and state.phase == "final":
+            return
+        await self._submitter.create(job, secrets)
+        state = state or Journal()
+        state.phase = "started"
+        await asyncio.to_thread(journal.save, job, state)
+        if job.id not in self._runs:
+            self._take_over(job, state)
+        # Its pods are heard of even if nobody has opened a watch yet.
+        with contextlib.suppress(KubeError):
+            await self._hub.ready()
+
+    async def _adopt_all(self, known: Sequence[Job], subscription: Subscription) -> None:
+        for job in known:
+            if job.id in self._runs or job.id in self._beginnings:
+                continue
+            state = await asyncio.to_thread(journal.load, job)
+            if state is not None and state.last is not None:
+                subscription.put(state.last)
+                continue
+            if state is None:
+                state = Journal("started", self._latest_attempt(job))
+            elif state.phase == "creating" and state.attempt == 0:
+                state.phase = "started"
+            run = self._take_over(job, state)
+            subscription.put(run.current)
+
+    def _latest_attempt(self, job: Job) -> int:
+        """Return the number of the last attempt of a job that another host submitted."""
+        return max((each.attempt for each in self._hub.jobs_of(label_value(job.id))), default=0)
+
+    def _take_over(self, job: Job, state: Journal) -> JobRun:
+        run = self._runs[job.id] = JobRun(job, self._shared, state, on_done=self._forget)
+        run.begin()
+        return run
+
+    def _forget(self, job_id: str) -> None:
+        self._runs.pop(job_id, None)
+
+    async def _ready(self) -> None:
+        try:
+            await self._hub.ready()
+        except KubeError as error:
+            raise error.for_people("answer") from error
+
+    async def _end_when_stale(self, subscription: Subscription) -> None:
+        await self._hub.until_stale()
+        subscription.put(None)
+
+    def _boot(self) -> Path:
+        return boot_zipapp(self._place.data)

@@ -1,0 +1,272 @@
+"""What is kept of the cluster's objects: the few facts that states and explanations are made of. Pure."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paijupyter.backends.kubernetes import labels
+
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?Z")
+_INDEX = "batch.kubernetes.io/job-completion-index"
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of an object; ``at`` is when it last changed, seconds since the epoch."""
+
+    status: str
+    reason: str = ""
+    message: str = ""
+    at: float | None = None
+
+    @property
+    def is_true(self) -> bool:
+        """Whether it holds."""
+        return self.status == "True"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a container ended; ``message`` is what it wrote to its termination log, or the end of its log."""
+
+    code: int
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """State of the one container of a pod.
+
+    Attributes:
+        id: of the container, "" while there is none; another one after a restart.
+        waiting: why it does not run yet, "" if it does or did.
+        message: more on ``waiting``.
+        running_since: when it began to run, None unless it runs.
+        ended: how it ended, None unless it has.
+        ended_before: how the one before it ended, if it was restarted.
+        restarts: how often it was restarted.
+        image: as the pod names it.
+    """
+
+    id: str = ""
+    waiting: str = ""
+    message: str = ""
+    running_since: float | None = None
+    ended: Ended | None = None
+    ended_before: Ended | None = None
+    restarts: int = 0
+    image: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of a task.
+
+    Attributes:
+        job: label value of the job's id.
+        role: label value of its role.
+        deleted_at: when it was to be gone by, None unless it was told to go.
+        conditions: by type; of all that Kubernetes knows only those that say something here.
+        restarts_itself: whether its node restarts the container (restartPolicy other than Never).
+        gone: whether it was seen to vanish.
+    """
+
+    uid: str
+    name: str
+    version: str
+    job: str
+    attempt: int
+    role: str
+    index: int
+    phase: str
+    node: str = ""
+    reason: str = ""
+    message: str = ""
+    created_at: float = 0.0
+    deleted_at: float | None = None
+    conditions: Mapping[str, Condition] = ()  # type: ignore[assignment]  # always given
+    container: Container = Container()
+    restarts_itself: bool = False
+    gone: bool = False
+
+    @property
+    def ended(self) -> Ended | None:
+        """How its container ended for good."""
+        return None if self.restarts_itself and self.phase == "Running" else self.container.ended
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return self.gone or self.ended is not None or self.phase in ("Failed", "Succeeded")
+
+    @property
+    def waits_since(self) -> float:
+        """When it began to wait for what it waits for now."""
+        placed = self.conditions.get("PodScheduled")
+        return (placed.at if placed and placed.is_true and placed.at else None) or self.created_at
+
+
+@dataclass(frozen=True, slots=True)
+class KubeJob:
+    """A Job of a role.
+
+    Attributes:
+        jobset: name of the JobSet that made it, or "".
+        completed: indexes that have succeeded.
+        failed: indexes that have failed, where the Job counts them.
+        gone: whether it was seen to vanish.
+    """
+
+    uid: str
+    name: str
+    version: str
+    job: str
+    attempt: int
+    role: str
+    jobset: str = ""
+    active: int = 0
+    completed: frozenset[int] = frozenset()
+    failed: frozenset[int] = frozenset()
+    suspended: bool = False
+    created_at: float = 0.0
+    deleted_at: float | None = None
+    conditions: Mapping[str, Condition] = ()  # type: ignore[assignment]  # always given
+    gone: bool = False
+
+
+def pod_of(data: Object) -> Pod:
+    """Read a pod."""
+    meta, status = data["metadata"], data.get("status") or {}
+    marks = meta.get("labels") or {}
+    statuses = status.get("containerStatuses") or [{}]
+    return Pod(
+        uid=str(meta["uid"]),
+        name=str(meta["name"]),
+        version=str(meta.get("resourceVersion") or ""),
+        job=str(marks.get(labels.JOB) or ""),
+        attempt=_number(marks.get(labels.ATTEMPT)),
+        role=str(marks.get(labels.ROLE) or ""),
+        index=_number((meta.get("annotations") or {}).get(_INDEX, marks.get(_INDEX))),
+        phase=str(status.get("phase") or "Pending"),
+        node=str((data.get("spec") or {}).get("nodeName") or ""),
+        reason=str(status.get("reason") or ""),
+        message=str(status.get("message") or ""),
+        created_at=seconds(meta.get("creationTimestamp")) or 0.0,
+        deleted_at=seconds(meta.get("deletionTimestamp")),
+        conditions=_conditions(
+            status, ("PodScheduled", "DisruptionTarget", "Ready", "PodReadyToStartContainers")
+        ),
+        container=_container(_first_that_speaks(status.get("initContainerStatuses"), statuses)),
+        restarts_itself=(data.get("spec") or {}).get("restartPolicy") != "Never",
+    )
+
+
+def job_of(data: Object) -> KubeJob:
+    """Read a Job."""
+    meta, status = data["metadata"], data.get("status") or {}
+    marks = meta.get("labels") or {}
+    return KubeJob(
+        uid=str(meta["uid"]),
+        name=str(meta["name"]),
+        version=str(meta.get("resourceVersion") or ""),
+        job=str(marks.get(labels.JOB) or ""),
+        attempt=_number(marks.get(labels.ATTEMPT)),
+        role=str(marks.get(labels.ROLE) or ""),
+        jobset=next((o["name"] for o in meta.get("ownerReferences") or () if o["kind"] == "JobSet"), ""),
+        active=_number(status.get("active")),
+        completed=_indexes(status.get("completedIndexes")),
+        failed=_indexes(status.get("failedIndexes")),
+        suspended=bool((data.get("spec") or {}).get("suspend")),
+        created_at=seconds(meta.get("creationTimestamp")) or 0.0,
+        deleted_at=seconds(meta.get("deletionTimestamp")),
+        conditions=_conditions(
+            status, ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet")
+        ),
+    )
+
+
+def seconds(text: Any) -> float | None:
+    """Read a time of the API as seconds since the epoch."""
+    found = _TIME.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        return None
+    return calendar.timegm(tuple(map(int, found.groups()[:6]))) + float(found[7] or 0)
+
+
+def _number(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0
+
+
+def _indexes(text: Any) -> frozenset[int]:
+    """Read ``0,2-4``."""
+    found: set[int] = set()
+    for part in str(text or "").split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit():
+            found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
+
+
+def _conditions(status: Object, wanted: tuple[str, ...]) -> dict[str, Condition]:
+    return {
+        each["type"]: Condition(
+            str(each.get("status") or ""),
+            str(each.get("reason") or ""),
+            str(each.get("message") or ""),
+            seconds(each.get("lastTransitionTime")),
+        )
+        for each in status.get("conditions") or ()
+        if each.get("type") in wanted
+    }
+
+
+def _first_that_speaks(inits: Any, mains: list[Any]) -> Object:
+    """Return the init container that holds the pod up, where a pod template has one; else the task's."""
+    for each in inits or ():
+        state = each.get("state") or {}
+        ended = state.get("terminated") or {}
+        if (state.get("waiting") or {}).get("reason") not in (None, "PodInitializing") or ended.get(
+            "exitCode"
+        ):
+            return dict(each)
+    return next((each for each in mains if each.get("name") == "main"), mains[0])
+
+
+def _container(data: Object) -> Container:
+    state = data.get("state") or {}
+    waiting, running = state.get("waiting") or {}, state.get("running") or {}
+    return Container(
+        id=str(data.get("containerID") or ""),
+        waiting=str(waiting.get("reason") or ""),
+        message=str(waiting.get("message") or ""),
+        running_since=seconds(running.get("startedAt")),
+        ended=_ended(state.get("terminated")),
+        ended_before=_ended((data.get("lastState") or {}).get("terminated")),
+        restarts=_number(data.get("restartCount")),
+        image=str(data.get("image") or ""),
+    )
+
+
+def _ended(data: Object | None) -> Ended | None:
+    if not data:
+        return None
+    return Ended(
+        code=_number(data.get("exitCode")),
+        signal=_number(data.get("signal")),
+        reason=str(data.get("reason") or ""),
+        message=str(data.get("message") or ""),
+        started_at=seconds(data.get("startedAt")),
+        ended_at=seconds(data.get("finishedAt")),
+    )
