@@ -1,4 +1,4 @@
-"""Removing what nobody needs: packages and boot files that no job mounts any more, halves of dead submissions."""
+"""Removing what nobody needs: packages and boot files that no job mounts, halves of dead submissions."""
 
 from __future__ import annotations
 
