@@ -202,6 +202,8 @@ def _reply(parsed: Namespace) -> int:
     ask = terminal.piped if sets and not sys.stdin.isatty() else getpass.getpass
     reply = verbs.run(_client, parsed, _origin(), ask, terminal.package_progress("sending"))
     if reply.submitted and reply.view is not None:
+        for problem in reply.problems:
+            terminal.complain(f"· {problem}")
         return _submitted(_client(), reply.view, parsed)
     if getattr(parsed, "json", False):
         _json(reply.data)

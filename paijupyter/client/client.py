@@ -16,6 +16,7 @@ from paijupyter.client.transport import Answer, Body, Transport, UnixTransport, 
 from paijupyter.errors import PaiJupyterError
 
 if TYPE_CHECKING:
+    from paijupyter.client.history import HistoryClient
     from paijupyter.client.settings import SettingsClient
     from paijupyter.client.storages import StoragesClient
     from paijupyter.client.store import RemoteStore
@@ -175,6 +176,13 @@ class JobsClient:
         from paijupyter.client.storages import StoragesClient
 
         return StoragesClient(self, profile)
+
+    @property
+    def history(self) -> HistoryClient:
+        """What jobs were made of; notebooks that are jobs."""
+        from paijupyter.client.history import HistoryClient
+
+        return HistoryClient(self)
 
     @property
     def store(self) -> RemoteStore:

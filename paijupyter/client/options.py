@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 
 from paijupyter.client.data_options import DATA_VERB
+from paijupyter.client.history_options import HISTORY_VERBS
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
 from paijupyter.client.settings_options import PROFILE_VERB, SECRET_VERB
 from paijupyter.client.submit_options import AFTER, FILE, PARAM, RESUME_FROM, SECRET, SUBMIT_OPTIONS
@@ -146,6 +147,7 @@ VERBS: tuple[Verb, ...] = (
         "Check engine, folders, disk, keyring, profiles, clock, interpreter, Jupyter; say what mends each.",
         (JSON,),
     ),
+    *HISTORY_VERBS,
     DATA_VERB,
     PROFILE_VERB,
     SECRET_VERB,
@@ -204,7 +206,7 @@ def parse_verb(name: str, words: Sequence[str], surface: Surface, prog: str = ""
     parsed.verb = verb.name
     for option in verb.options:  # An option of the other surface reads as not given.
         if not hasattr(parsed, option.attribute):
-            empty = {"flag": False, "list": [], "rest": []}.get(option.kind)
+            empty = {"flag": False, "list": [], "words": [], "rest": []}.get(option.kind)
             setattr(parsed, option.attribute, empty)
     return parsed
 

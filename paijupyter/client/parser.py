@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn
 
 from paijupyter.errors import UsageProblem
 
-Kind = Literal["value", "flag", "list", "word", "rest"]
+Kind = Literal["value", "flag", "list", "word", "words", "rest"]
 Surface = Literal["magic", "cli"]
 
 BOTH: tuple[Surface, ...] = ("magic", "cli")
@@ -28,7 +28,7 @@ class Option:
         name: ``--long`` for an option, a bare word for a positional argument.
         help: what it does, one sentence without its default.
         kind: ``value`` takes one value, ``flag`` none, ``list`` may be given several times, ``word`` is a
-            positional argument, ``rest`` takes all that follows it.
+            positional argument, ``words`` any number of them, ``rest`` takes all that follows it.
         metavar: how its value is called in help.
         default: what happens without it, in words; "" says nothing.
         required: whether it must be given.
@@ -183,7 +183,7 @@ def _add(parser: VerbParser, option: Option, text: str) -> None:
     else:
         del more["dest"]
         more.setdefault("metavar", option.name)
-        nargs = "*" if option.kind == "rest" else (None if option.required else "?")
+        nargs = "*" if option.kind in ("words", "rest") else (None if option.required else "?")
         parser.add_argument(option.attribute, nargs=nargs, **more)
 
 

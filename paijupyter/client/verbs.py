@@ -13,7 +13,7 @@ from paijupyter.client import card, tables, words
 from paijupyter.client.jupyter import server_address
 from paijupyter.client.sources import Origin, overridden, parameters_of, read_text, whole
 from paijupyter.client.submission import Ask, again, data_of
-from paijupyter.errors import UsageProblem
+from paijupyter.errors import Problem, UsageProblem
 
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient
@@ -34,6 +34,7 @@ class Reply:
         view: the JobView it is about, where it is about one job.
         submitted: whether that job is new.
         ok: whether all is well, where that was the question.
+        problems: what there is to say about a new job.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Reply:
     view: Mapping[str, Any] | None = None
     submitted: bool = False
     ok: bool = True
+    problems: tuple[Problem, ...] = ()
 
 
 def find(client: JobsClient, options: Namespace, origin: Origin) -> Mapping[str, Any]:
@@ -83,6 +85,10 @@ def run(
         from paijupyter.client import data_verbs
 
         return data_verbs.data(connect(), options, origin, progress)
+    if options.verb in ("rerun", "diff", "report", "provenance"):
+        from paijupyter.client import history_verbs
+
+        return history_verbs.history(connect(), options, origin, ask)
     if options.verb == "clone":
         return _clone(connect(), options, origin, ask)
     if options.verb == "retry":
@@ -168,7 +174,7 @@ def _export(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     if not options.to:
         return Reply(text, text)
     path = origin.folder / Path(options.to).expanduser()
-    with _writing(path):
+    with writing(path):
         path.write_bytes(text.encode())
     return Reply(f"Document of `{view['name']}` is in `{path}`.", text)
 
@@ -180,7 +186,7 @@ def _pull(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     wanted = _matching(there, options.path)
     if not there:
         return Reply(f"`{view['name']}` has no outputs.", [], view=None)
-    with _writing(folder):
+    with writing(folder):
         found = list(client.pull(view["id"], folder, wanted))
     shown = [f"  {_seen_from(origin.folder, path)}" for path in found]
     said = f"{words.count(len(found), 'file')} of `{view['name']}`:"
@@ -188,7 +194,8 @@ def _pull(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Say in one sentence why a file cannot be written."""
     try:
         yield
     except OSError as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from paijupyter.engine import schemas as s
+from paijupyter.engine.group_routes import GROUP_ROUTES
 from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
+from paijupyter.engine.history_routes import HISTORY_ROUTES
 from paijupyter.engine.paddle_routes import PADDLE_ROUTES
 from paijupyter.engine.route import BYTES, LINES, TEXT, YAML, Answer, Parameter, Route
 from paijupyter.engine.settings_routes import SETTINGS_ROUTES
@@ -310,8 +312,10 @@ ROUTES: tuple[Route, ...] = (
     *_DOCUMENTS,
     *_PACKAGES,
     *_JOBS,
+    *GROUP_ROUTES,
     *SETTINGS_ROUTES,
     *STORAGE_ROUTES,
+    *HISTORY_ROUTES,
     *_EVENTS,
     *PADDLE_ROUTES,
 )

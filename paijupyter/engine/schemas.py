@@ -115,6 +115,7 @@ JOB_VIEW: Schema = record(
     executedNotebook=maybe(TEXT),
     usage=maybe(record("tasks cpu memoryMB", tasks=COUNT, cpu=NUMBER, memoryMB=NUMBER, gpu=maybe(OBJECT))),
     ports={"type": "object", "additionalProperties": OBJECT},
+    group=maybe(record("id name key", id=TEXT, name=TEXT, key=TEXT)),
     onEnd=maybe(record("state", state={"enum": ["running", "done", "failed"]}, message=TEXT, at=TIME)),
 )
 PLAN: Schema = record("ok problems", ok=FLAG, problems=many(named("Problem")), estimate=maybe(OBJECT))
@@ -131,6 +132,46 @@ PROFILE: Schema = record(
     reason=TEXT,
     settings=OBJECT,
     sources={"type": "object", "additionalProperties": record("by file", by=TEXT, file=TEXT)},
+)
+GROUP: Schema = record(
+    "id name state counts total round",
+    id=TEXT,
+    name=TEXT,
+    state=STATE,
+    message=TEXT,
+    counts={"type": "object", "additionalProperties": COUNT},
+    total=COUNT,
+    kept=COUNT,
+    profile=maybe(TEXT),
+    folder=maybe(TEXT),
+    submittedAt=maybe(TIME),
+    endedAt=maybe(TIME),
+    mine=FLAG,
+    round=COUNT,
+    atOnce=maybe(COUNT),
+    stopAfter=maybe(COUNT),
+    stoppedBy=TEXT,
+    parameters=many(TEXT),
+    problems=many(named("Problem")),
+)
+EXPERIMENT: Schema = record(
+    "key values state job",
+    key=TEXT,
+    values=OBJECT,
+    state=STATE,
+    reason=TEXT,
+    message=TEXT,
+    job=maybe(TEXT),
+    name=TEXT,
+    kept=FLAG,
+    startedAt=maybe(TIME),
+    endedAt=maybe(TIME),
+    seconds=maybe(NUMBER),
+    node=TEXT,
+    restarts=COUNT,
+    metrics=OBJECT,
+    lastLine=TEXT,
+    series=OBJECT,
 )
 FILE: Schema = record("path size", path=TEXT, size=COUNT)
 
@@ -166,6 +207,7 @@ SUBMIT_REQUEST: Schema = record(
     mode={"type": "string", "enum": ["normal", "again", "replace"]},
     resumeFrom=maybe(PLAIN),
 )
+SECRETS = _SECRETS
 RETRY_REQUEST: Schema = strict("", requestId=maybe(REQUEST_ID), secrets=_SECRETS, resumeFrom=PLAIN)
 SECRETS_REQUEST: Schema = strict("", secrets=_SECRETS)
 CLONE_REQUEST: Schema = strict(
@@ -190,6 +232,8 @@ COMPONENTS: dict[str, Schema] = {
     "ProblemDocument": PROBLEM_DOCUMENT,
     "Job": JOB_VIEW,
     "Plan": PLAN,
+    "Group": GROUP,
+    "Experiment": EXPERIMENT,
     "Task": TASK,
     "Port": PORT,
     "File": FILE,

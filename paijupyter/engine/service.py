@@ -114,12 +114,75 @@ class Storages(Protocol):
         """Take bytes of a file."""
 
 
+class History(Protocol):
+    """What jobs were made of; see :class:`paijupyter.jobs.history.History`."""
+
+    async def provenance(self, ref: str) -> dict[str, Any]:
+        """Return what a job was made of."""
+
+    async def diff(self, before: str, after: str) -> dict[str, Any]:
+        """Return what changed from one job to another."""
+
+    async def rerun(
+        self, ref: str, secrets: Mapping[str, Any] | None = None, request_id: str | None = None
+    ) -> dict[str, Any]:
+        """Submit exactly the same once more."""
+
+    async def report(
+        self, refs: Sequence[str], title: str | None = None, tag: str | None = None
+    ) -> dict[str, Any]:
+        """Return a notebook that shows jobs side by side."""
+
+
+class Groups(Protocol):
+    """Groups of experiments; see :class:`paijupyter.jobs.groups.Groups`."""
+
+    async def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Say what running experiments would do."""
+
+    async def submit(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Record a round of experiments; the flag says whether the group is new."""
+
+    def list(
+        self, *, folder: str | None = None, limit: int = 100, cursor: str | None = None
+    ) -> dict[str, Any]:
+        """Return a page of groups, latest first."""
+
+    def get(self, ref: str) -> dict[str, Any]:
+        """Return one group."""
+
+    async def experiments(
+        self, ref: str, *, offset: int = 0, limit: int = 1000, series: bool = False
+    ) -> dict[str, Any]:
+        """Return a page of experiments."""
+
+    async def stop(self, ref: str) -> dict[str, Any]:
+        """Stop all of a group."""
+
+    async def retry(self, ref: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Run experiments once more."""
+
+    async def remove(self, ref: str, only: str = "") -> None:
+        """Stop and delete experiments."""
+
+    async def delete(self, ref: str) -> None:
+        """Delete a settled group."""
+
+
 class Service(Protocol):
     """All work on jobs, as the routes call it."""
 
     @property
+    def groups(self) -> Groups:
+        """The groups of experiments."""
+
+    @property
     def storages(self) -> Storages:
         """The storages of the profiles."""
+
+    @property
+    def history(self) -> History:
+        """What jobs were made of."""
 
     @property
     def events(self) -> EventBus:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paijupyter.errors import PaiJupyterError, Problem, UsageProblem
 from paijupyter.jobs.outputs import output_file
 from paijupyter.jobs.record import Record
 from paijupyter.notebook import whole
-from paijupyter.notebook.reading import parse_notebook
+from paijupyter.notebook.reading import Notebook, parse_notebook
 from paijupyter.package import LocalStore
+
+if TYPE_CHECKING:
+    from paijupyter.jobs.live import LiveJob
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +57,24 @@ def executed_output(record: Record) -> str | None:
     return f"{chief['name']}-0/{PurePosixPath(path).name}"
 
 
+def read_executed(record: Record) -> Notebook | None:
+    """Return the executed notebook of a job, as far as it has come; None if there is none."""
+    path = executed_output(record)
+    if path is None:
+        return None
+    try:
+        return parse_notebook(output_file(record.folder, path).read_bytes(), Path(path))
+    except (PaiJupyterError, OSError):
+        return None  # It has not begun yet, or somebody has removed it.
+
+
+def number_in_source(executed: Notebook, number: int) -> int:
+    """Return the number that a cell of an executed notebook has in its source, without the injected cell."""
+    told = (executed.data.get("metadata") or {}).get("paijupyter")
+    injected = told.get("injected") if isinstance(told, Mapping) else None
+    return number - 1 if isinstance(injected, int) and injected < number else number
+
+
 def place_beside(record: Record) -> Path | None:
     """Return where the executed notebook of a job goes: beside its source; None where that is not known."""
     source = record.facts.get("notebook")
@@ -79,6 +100,16 @@ def bring_beside(record: Record) -> None:
         _log.info("the executed notebook of job %s stays among its outputs: %s", record.id, error)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def bringing_notebooks(then: Callable[[LiveJob], None]) -> Callable[[LiveJob], None]:
+    """Return what is done with a job that is about to end: its notebook is brought, then the rest happens."""
+
+    def end(live: LiveJob) -> None:
+        bring_beside(live.record)
+        then(live)
+
+    return end
 
 
 def brought(record: Record) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from paijupyter.backends.base import Backend, BackendPlan, Data, Job, Package, Profile
 from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError, Problem, has_errors, in_order
-from paijupyter.jobs import secrets, sources
+from paijupyter.jobs import notebooks, secrets, sources
 from paijupyter.jobs.checkpoints import Earlier, look
 from paijupyter.jobs.estimate import estimate, setting_problems
 from paijupyter.jobs.identity import new_id
@@ -142,6 +142,8 @@ class Planner:
         problems += found
         if prepared.manifest is not None:
             problems += _entry_problems(commands, prepared.manifest)
+            sha256 = prepared.manifest.sha256
+            problems += await asyncio.to_thread(notebooks.problems_of, prepared.data, sha256, self._packages)
         given = asyncio.to_thread(sources.find, prepared.data, request.data, self._packages)
         found_data, found = await given
         prepared = replace(prepared, sources=found_data)
@@ -175,6 +177,8 @@ class Planner:
             package=self.package(prepared.manifest.sha256 if prepared.manifest else None),
             python=request.context.python,
             data=prepared.sources,
+            group=(request.group or {}).get("id", ""),
+            experiment=(request.group or {}).get("key", ""),
         )
 
     async def _with_package(self, prepared: Prepared, request: Request) -> tuple[Prepared, list[Problem]]:

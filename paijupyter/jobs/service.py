@@ -19,11 +19,12 @@ from paijupyter.jobs.events import EventBus
 from paijupyter.jobs.fetching import Fetching
 from paijupyter.jobs.freeing import free_room
 from paijupyter.jobs.groups import Groups
+from paijupyter.jobs.history import History
 from paijupyter.jobs.host import this_host
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.looking import Looker
 from paijupyter.jobs.merged import merged_log
-from paijupyter.jobs.notebooks import bring_beside
+from paijupyter.jobs.notebooks import bringing_notebooks
 from paijupyter.jobs.on_end import Hooks
 from paijupyter.jobs.outputs import list_outputs, output_file
 from paijupyter.jobs.planning import Planner
@@ -59,6 +60,7 @@ class JobService:
         groups: the experiments that belong together.
         storages: the storages of the profiles.
         settings: profiles and stored secrets.
+        history: what jobs were made of.
     """
 
     def __init__(self, data: Path, runtime: Path) -> None:
@@ -81,7 +83,7 @@ class JobService:
         )
         self._catalog.on_told = self._note
         self._hooks = Hooks(data / "hooks", self._catalog, self._profiles)
-        self._catalog.before_final = self._before_final
+        self._catalog.before_final = bringing_notebooks(self._hooks.owe)
         self._catalog.after_final = self._hooks.begin
         self._endings = Endings(
             self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
@@ -100,11 +102,7 @@ class JobService:
         )
         self.storages = Storages(self._backends, self._profiles)
         self._cache = DataCache(data)
-
-    def _before_final(self, live: LiveJob) -> None:
-        """Have done what a job's end promises, before anybody hears of it."""
-        bring_beside(live.record)
-        self._hooks.owe(live)
+        self.history = History(self._catalog, self.packages, data, self._submit)
 
     async def start(self) -> None:
         """Open the index, adopt this host's unfinished jobs, and watch their profiles."""

@@ -95,7 +95,7 @@ class Runner:
         if getattr(parsed, "json", False):
             self._json(reply.data)
         elif reply.submitted and reply.view is not None:
-            self._new_job(reply.view, parsed)
+            self._new_job(reply.view, parsed, reply.problems)
         elif reply.view is not None and parsed.verb == "get":
             self._card(reply.view)
         else:
@@ -107,14 +107,14 @@ class Runner:
         text = json.dumps(data, indent=2, ensure_ascii=False)
         self._shell.display_pub.publish(data={"application/json": data, "text/plain": text}, metadata={})
 
-    def _new_job(self, view: Mapping[str, Any], parsed: Namespace) -> None:
+    def _new_job(self, view: Mapping[str, Any], parsed: Namespace, problems: Sequence[Any] = ()) -> None:
         from paijupyter.client.job import Job
 
         job = self._named(Job(view, self.client), parsed)
         if parsed.wait:
-            self._wait(job, Display(self._shell), ())
+            self._wait(job, Display(self._shell), tuple(problems))
         else:
-            self._card(job.view, job)
+            self._card(job.view, job, problems)
 
     def _card(self, view: Mapping[str, Any], job: Job | None = None, problems: Sequence[Any] = ()) -> None:
         from paijupyter.client.job import Job

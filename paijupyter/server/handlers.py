@@ -274,6 +274,22 @@ class PackagesHandler(PassOn):
             body["folder"] = str(folder_of(self.contents_manager, body["folder"]))
 
 
+class NotebookHandler(PassOn):
+    """The job document of a notebook of this server."""
+
+    @web.authenticated
+    @authorized("read", resource=RESOURCE)
+    async def post(self, *_: str) -> None:
+        """Read the notebook, which must lie below the server's root."""
+        await self.pass_on(_rewritten(self.request.body, self._rewrite_places))
+
+    def _rewrite_places(self, body: dict[str, Any]) -> None:
+        if isinstance(body.get("notebook"), str):
+            body["notebook"] = str(place_of(self.contents_manager, body["notebook"]))
+        if isinstance(body.get("folder"), str):
+            body["folder"] = str(folder_of(self.contents_manager, body["folder"]))
+
+
 @web.stream_request_body
 class UploadHandler(PassOn):
     """Bytes of a package, passed on while they arrive; so who sends them is checked before."""
@@ -343,8 +359,9 @@ def _problem_of(error: BaseException | None, status: int) -> PaiJupyterError:
 _V1 = "/paijupyter/v1"
 RULES = [
     (rf"{_V1}/jobs", JobsHandler),
-    (rf"{_V1}/jobs/[^/]+/(?:retry|clone|secrets)", AgainHandler),
-    (rf"{_V1}/(?:plan|document/edit|document/check)", QuestionHandler),
+    (rf"{_V1}/jobs/[^/]+/(?:retry|rerun|clone|secrets)", AgainHandler),
+    (rf"{_V1}/document/notebook", NotebookHandler),
+    (rf"{_V1}/(?:plan|report|document/edit|document/check)", QuestionHandler),
     (rf"{_V1}/profiles(?:/.*)?", ProfilesHandler),
     (rf"{_V1}/packages", PackagesHandler),
     (rf"{_V1}/packages/(?:[^/]+/pack|blobs/[^/]+)", UploadHandler),

@@ -72,8 +72,8 @@ class _Run:
         last = last_cell(cells, until)
         self._numbers: "List[Optional[int]]" = list(range(1, len(cells) + 1))
         parameters = _parameters()
-        place = self._inject(cells, parameters)
-        if place is not None and place <= last:
+        inserted = self._inject(cells, parameters)
+        if inserted is not None and inserted <= last:
             last += 1
         self._last = last
         self._total = self._numbers[last] or len(cells)
@@ -83,6 +83,7 @@ class _Run:
             "job": (os.environ.get("PAI_JOB_NAME") or "").rpartition("~")[2],
             "jobId": os.environ.get("PAI_JOB_ID") or "",
             "notebook": path,
+            "injected": None if inserted is None else inserted + 1,
             "parameters": parameters,
         }
         self._saver = Saver(_target(name), self.notebook, clean)
@@ -94,7 +95,10 @@ class _Run:
         self._client: "Any" = None
 
     def _inject(self, cells: "List[Dict[str, Any]]", parameters: "Dict[str, Any]") -> "Optional[int]":
-        """Put the parameters in; the cells keep the numbers that they have in the source."""
+        """Put the parameters in; return the index of their cell if it is a new one.
+
+        The cells keep the numbers that they have in the source.
+        """
         if not parameters:
             return None
         language = _language(self.notebook)
