@@ -358,10 +358,10 @@ def _problem_of(error: BaseException | None, status: int) -> PaiJupyterError:
 
 _V1 = "/paijupyter/v1"
 RULES = [
-    (rf"{_V1}/jobs", JobsHandler),
-    (rf"{_V1}/jobs/[^/]+/(?:retry|rerun|clone|secrets)", AgainHandler),
+    (rf"{_V1}/(?:jobs|groups)", JobsHandler),
+    (rf"{_V1}/(?:jobs|groups)/[^/]+/(?:retry|rerun|clone|secrets)", AgainHandler),
     (rf"{_V1}/document/notebook", NotebookHandler),
-    (rf"{_V1}/(?:plan|report|document/edit|document/check)", QuestionHandler),
+    (rf"{_V1}/(?:plan|groups/plan|report|document/edit|document/check)", QuestionHandler),
     (rf"{_V1}/profiles(?:/.*)?", ProfilesHandler),
     (rf"{_V1}/packages", PackagesHandler),
     (rf"{_V1}/packages/(?:[^/]+/pack|blobs/[^/]+)", UploadHandler),

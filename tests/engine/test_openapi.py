@@ -109,6 +109,10 @@ _RELATED = {
     "POST /v1/jobs",
     "GET /v1/jobs",
     "GET /v1/jobs/{ref}/logs",
+    "POST /v1/groups/plan",
+    "POST /v1/groups",
+    "GET /v1/groups",
+    "POST /v1/groups/{ref}/retry",
     "GET /paddle/v1/jobs",
 }
 schema = schemathesis.openapi.from_dict(_document(), config=schemathesis.Config.from_dict(_CONFIG))
