@@ -1,6 +1,7 @@
 """``python -m paijupyter.data``: fetch one source into the cache, as a process of the engine's.
 
-The request comes on stdin as JSON: ``data`` (the data folder), ``job`` (its id), ``source``. On stdout goes
+The request comes on stdin as JSON: ``data`` (the data folder), ``job`` (its id), ``source``, and what opens
+its store: ``options``, ``credentials`` (which are in no arguments and no environment). On stdout goes
 one JSON object a line: ``{"done", "total"}`` on the way, at the end ``{"key"}`` or ``{"problem"}``. A process
 of its own: a library of a store, or a kind of another package, can be ended at any time and harms nobody.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.data.cache import DataCache
-from paijupyter.data.kinds import load_kind
+from paijupyter.data.kinds import Opened, SourceKind, load_kind
 from paijupyter.errors import PaiJupyterError
 from paijupyter.protocol.data import DataSource, shown, source_of
 
@@ -35,7 +36,10 @@ def main() -> int:
         source = source_of(request["source"])
         if source is None:
             raise PaiJupyterError("data", "Data source cannot be read.", "", 422)
-        answer: dict[str, Any] = {"key": _provide(Path(request["data"]), request["job"], source, out)}
+        kind = load_kind(source)
+        if isinstance(kind, Opened):
+            kind.open_with(request.get("options") or {}, request.get("credentials") or "")
+        answer: dict[str, Any] = {"key": _provide(Path(request["data"]), request["job"], source, kind, out)}
     except PaiJupyterError as error:
         answer = {"problem": error.to_problem_json()}
     except Exception as error:  # a kind of another package may fail in any way; it is told as its failure
@@ -45,8 +49,8 @@ def main() -> int:
     return 0
 
 
-def _provide(data: Path, job: str, source: DataSource, out: Any) -> str:
-    kind, cache = load_kind(source), DataCache(data)
+def _provide(data: Path, job: str, source: DataSource, kind: SourceKind, out: Any) -> str:
+    cache = DataCache(data)
     checksum = source.sha256.lower()
     stamp = checksum or kind.stamp()
     if checksum:

@@ -8,10 +8,10 @@ engine's host, once per content, before the job is handed over, so that tasks ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, cast
+from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
 from paijupyter.errors import PaiJupyterError
@@ -49,6 +49,22 @@ class SourceKind(Protocol):
 
         Raises:
             PaiJupyterError: with the reason.
+        """
+
+
+@runtime_checkable
+class Opened(Protocol):
+    """A kind whose stores are set up in the profile, and opened by a secret."""
+
+    def open_with(self, options: Mapping[str, Any], credentials: str) -> None:
+        """Take what opens the store; called once, before everything else but ``problems``.
+
+        Args:
+            options: what the profile says of stores of the URI's scheme.
+            credentials: the value of the secret, "" if there is none.
+
+        Raises:
+            PaiJupyterError: the value cannot be used; it is not repeated.
         """
 
 

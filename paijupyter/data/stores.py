@@ -1,15 +1,16 @@
 """Object stores and WebHDFS, by fsspec (the extra ``data``): fetched on the engine's host, with its settings.
 
-Credentials come from where the store's own tools look for them (``~/.aws``, ``FSSPEC_…`` variables,
-``~/.config/fsspec``); none of them is in a job document or in the environment of a task.
+Credentials are a secret of the job, or one that the profile refers to, or come from where the store's own
+tools look for them (``~/.aws``, ``FSSPEC_…`` variables, ``~/.config/fsspec``). None of them is in a document.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +21,11 @@ from paijupyter.protocol.data import DataSource, scheme_of, shown
 
 _CHUNK = 1 << 20
 _DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
+_OPENING = (
+    "See its URI, and what opens the store: secret=NAME with --secret NAME=ask (or keyring:NAME), `stores` "
+    "of the profile, or the store's own settings on this machine."
+)
+_SHORT = 4  # characters; what is shorter would hide half of a message
 
 
 class ObjectKind:
@@ -30,6 +36,13 @@ class ObjectKind:
     def __init__(self, source: DataSource) -> None:
         self._source = source
         self._opened: tuple[Any, str] | None = None
+        self._options: Mapping[str, Any] = {}
+        self._credentials: Mapping[str, Any] = {}
+
+    def open_with(self, options: Mapping[str, Any], credentials: str) -> None:
+        """Take options of the file system, and ``ID:KEY`` (S3), a token, or a JSON object of options."""
+        self._options = options
+        self._credentials = _understood(credentials, scheme_of(self._source.uri)) if credentials else {}
 
     def problems(self) -> Iterable[tuple[str, str]]:
         """Say what has to be installed."""
@@ -39,7 +52,8 @@ class ObjectKind:
             return
         driver = _DRIVERS.get(scheme_of(self._source.uri))
         if driver and importlib.util.find_spec(driver) is None:
-            yield f"needs the package `{driver}`", f"Install it with: pip install {driver}"
+            extra = "'paijupyter[s3]'" if driver == "s3fs" else driver
+            yield f"needs the package `{driver}`", f"Install it with: pip install {extra}"
 
     def stamp(self) -> str:
         """Return a digest of names, sizes and what the store says of each file, "" if it says nothing."""
@@ -48,7 +62,8 @@ class ObjectKind:
             files = sorted((name, _mark(info)) for name, info in self._files(system, path).items())
         if not all(mark for _, mark in files):
             return ""
-        return hashlib.sha256(repr(files).encode()).hexdigest()
+        # Two stores may have a bucket of the same name.
+        return hashlib.sha256(repr((sorted(self._options.items()), files)).encode()).hexdigest()
 
     def fetch(self, target: Path, progress: Progress) -> None:
         """Copy the file, or everything below the prefix; whole files of an earlier try are kept."""
@@ -70,7 +85,7 @@ class ObjectKind:
             from fsspec.core import url_to_fs
 
             uri, options = self._url()
-            self._opened = url_to_fs(uri, **options)
+            self._opened = url_to_fs(uri, **options, **{**self._options, **self._credentials})
         return self._opened
 
     def _url(self) -> tuple[str, dict[str, Any]]:
@@ -101,12 +116,44 @@ class ObjectKind:
             raise NotFound("Data", shown(self._source.uri), "See its URI.") from None
         except ImportError as error:
             raise self._error(f"needs a package that is not installed: {error}") from error
+        except PermissionError as error:
+            words = f"is not given to us by its store: {self._said(error)}"
+            raise self._error(words, "data-refused") from None
         except Exception as error:  # every store has exceptions of its own
-            raise self._error(f"cannot be fetched: {type(error).__name__}: {error}") from error
+            raise self._error(f"cannot be fetched: {type(error).__name__}: {self._said(error)}") from None
 
-    def _error(self, words: str) -> PaiJupyterError:
-        hint = "See its URI, and the store's settings on this machine."
-        return PaiJupyterError("data-store", f"Data `{self._source.name}` {words}.", hint, 422)
+    def _said(self, error: Exception) -> str:
+        """Return what a store says, in one line and without what opened it."""
+        text = " ".join(str(error).split()).rstrip(".")
+        for value in map(str, self._credentials.values()):
+            if len(value) >= _SHORT:
+                text = text.replace(value, "******")
+        return text
+
+    def _error(self, words: str, code: str = "data-store") -> PaiJupyterError:
+        return PaiJupyterError(code, f"Data `{self._source.name}` {words}.", _OPENING, 422)
+
+
+def _understood(credentials: str, scheme: str) -> Mapping[str, Any]:
+    """Return options of a file system from the value of a secret."""
+    text = credentials.strip()
+    if text.startswith("{"):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            raise _unusable("is no JSON object, though it begins like one") from None
+        return dict(found)
+    if scheme not in ("s3", "s3a"):
+        return {"token": text}
+    name, colon, key = text.partition(":")
+    if not colon or not name or not key:
+        raise _unusable("has not the form ID:KEY")
+    return {"key": name, "secret": key}
+
+
+def _unusable(words: str) -> PaiJupyterError:
+    hint = "For S3 it is ID:KEY; for any store a JSON object of options that its fsspec driver knows."
+    return PaiJupyterError("data-credentials", f"Secret that opens the store {words}.", hint, 422)
 
 
 class WebHdfsKind(ObjectKind):

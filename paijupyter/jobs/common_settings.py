@@ -1,4 +1,4 @@
-"""Settings that a profile of any kind may have: what runs when a job has ended, prices, how long it waits."""
+"""Settings that a profile of any kind may have: what runs at a job's end, prices, waiting, object stores."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ COMMON_SETTINGS: Mapping[str, str] = {
     "pricePerGpuHour": "what a GPU costs in an hour; plans say what a job would cost",
     "currency": "the currency of the price",
     "startEstimate": "how long a job usually waits here (20m); plans say so",
+    "stores": "object stores by scheme: {s3: {endpoint_url: …, secret: keyring:NAME}}; options are those of "
+    "their fsspec driver",
 }
 _SECONDS = (1.0, 600.0)
 _MOST_RETRIES = 10
@@ -100,9 +102,27 @@ def start_estimate_of(profile: Profile) -> float | None:
     return None if found is None else _seconds(found, "startEstimate")
 
 
+def stores_of(profile: Profile) -> dict[str, dict[str, Any]]:
+    """Return the options of object stores by the scheme of their URIs.
+
+    Raises:
+        ValueError: they cannot be used; the text says why.
+    """
+    found = profile.settings.get("stores") or {}
+    if not isinstance(found, Mapping) or not all(isinstance(each, Mapping) for each in found.values()):
+        raise ValueError("`stores` must be options by scheme, for example {s3: {endpoint_url: …}}")
+    for scheme, options in found.items():
+        reference = options.get("secret", "keyring:")
+        if not isinstance(reference, str) or not reference.startswith("keyring:"):
+            raise ValueError(f"`stores.{scheme}.secret` must be keyring:NAME")
+        if "key" in options:
+            raise ValueError(f"`stores.{scheme}.key` is a credential: say `secret: keyring:NAME` instead")
+    return {str(scheme): dict(options) for scheme, options in found.items()}
+
+
 def problems_of(profile: Profile) -> list[str]:
     """Return a sentence for each of these settings that cannot be used."""
-    checks: tuple[Callable[[Profile], object], ...] = (hook_of, price_of, start_estimate_of)
+    checks: tuple[Callable[[Profile], object], ...] = (hook_of, price_of, start_estimate_of, stores_of)
     found = []
     for check in checks:
         try:

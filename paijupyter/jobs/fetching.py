@@ -19,10 +19,14 @@ from paijupyter.backends.base import Data, Job
 from paijupyter.errors import PaiJupyterError
 from paijupyter.jobs import sources
 from paijupyter.jobs.catalog import Catalog
+from paijupyter.jobs.common_settings import stores_of
+from paijupyter.jobs.keyring import from_keyring
 from paijupyter.jobs.live import LiveJob
+from paijupyter.jobs.profiles import ProfileFiles
+from paijupyter.jobs.secrets import SecretStore
 from paijupyter.jobs.watchers import own_change
 from paijupyter.package import readable_size
-from paijupyter.protocol.data import shown
+from paijupyter.protocol.data import scheme_of, shown
 
 _BETWEEN = 2.0  # seconds between two words on progress
 _LINE = 1 << 20
@@ -38,11 +42,15 @@ class Fetching:
     Args:
         data: the data folder.
         catalog: is told how far it is.
+        profiles: where stores are set up.
+        secrets: values that open them.
     """
 
-    def __init__(self, data: Path, catalog: Catalog) -> None:
+    def __init__(self, data: Path, catalog: Catalog, profiles: ProfileFiles, secrets: SecretStore) -> None:
         self._data = data
         self._catalog = catalog
+        self._profiles = profiles
+        self._secrets = secrets
 
     async def is_needed(self, job: Job) -> bool:
         """Say whether the engine has something to fetch for a job."""
@@ -72,6 +80,7 @@ class Fetching:
         return job
 
     async def _fetch(self, live: LiveJob, data: Data) -> str:
+        opening = await self._opening(live, data)
         await self._say(live, f"Data `{data.source.name}` is being fetched from {shown(data.source.uri)}.")
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -83,7 +92,7 @@ class Fetching:
             cwd=self._data,
             limit=_LINE,
         )
-        request = {"data": str(self._data), "job": live.record.id, "source": data.source.to_json()}
+        request = {"data": str(self._data), "job": live.record.id, "source": data.source.to_json(), **opening}
         talk = asyncio.create_task(self._talk(process, request, live, data))
         ended = asyncio.create_task(live.ended.wait())
         try:
@@ -96,6 +105,24 @@ class Fetching:
                 process.kill()
             await asyncio.gather(talk, ended, return_exceptions=True)
             await process.wait()
+
+    async def _opening(self, live: LiveJob, data: Data) -> dict[str, Any]:
+        """Return what opens a source's store: options of the profile, a secret of the job or the profile."""
+        scheme, secret = scheme_of(data.source.uri), data.source.secret
+        try:
+            profile = await asyncio.to_thread(lambda: self._profiles.read().get(live.record.profile))
+            options = dict(stores_of(profile).get(scheme, {}))
+            reference = options.pop("secret", "")
+            if secret:
+                values = await asyncio.to_thread(self._secrets.get, live.record.id) or {}
+                return {"options": options, "credentials": values.get(secret, "")}
+            entry = reference.partition(":")[2]
+            credentials = await from_keyring(f"stores.{scheme}.secret", entry) if entry else ""
+        except PaiJupyterError as error:
+            raise DataFailed("data", error.message, error.hint, 422) from error
+        except ValueError as error:
+            raise DataFailed("data", f"Setting {error}.", "Correct it in profiles.yaml.", 422) from error
+        return {"options": options, "credentials": credentials}
 
     async def _talk(self, process: Any, request: dict[str, Any], live: LiveJob, data: Data) -> str:
         process.stdin.write(json.dumps(request).encode())

@@ -183,8 +183,8 @@ def wrong(source: DataSource) -> Iterator[tuple[str, str, str]]:
         yield (
             "uri",
             "has a password or token in its URI, which would stand in records and logs",
-            "Leave it out of the URI; give it by --secret NAME=ask and secret=NAME (http and git), "
-            "or by the configuration of the store on this machine.",
+            "Leave it out of the URI; give it by --secret NAME=ask and secret=NAME (http, git, object "
+            "stores), or by the configuration of the store on this machine.",
         )
     if source.path:
         parts = source.path.removeprefix("/").rstrip("/").split("/")
@@ -202,7 +202,7 @@ def wrong(source: DataSource) -> Iterator[tuple[str, str, str]]:
         yield "ref", f"is of kind {source.kind}, which has no ref", "Only git repositories have one."
     if source.ref.startswith("-") or not source.ref.isprintable() or " " in source.ref:
         yield "ref", "has a ref that git would not take for one", "Name a branch, tag or commit."
-    if source.secret and source.kind not in ("http", "git"):
+    if source.secret and source.kind not in ("http", "git", "object"):
         yield (
             "secret",
             f"is of kind {source.kind}, which uses no secret of the job",

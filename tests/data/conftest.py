@@ -48,6 +48,8 @@ class Bench:
         document = build_document(JobOptions("reader", [command]))
         document["extras"]["paijupyter"]["data"] = sources
         document["extras"].update(more.pop("extras", {}))
+        if more.get("secrets"):
+            document["secrets"] = dict.fromkeys(more["secrets"], "")
         return {"document": write(document), "context": {"python": sys.executable, "user": "ann"}, **more}
 
     async def submit(self, command: str, sources: list[dict[str, Any]], **more: Any) -> dict[str, Any]:

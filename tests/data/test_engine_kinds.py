@@ -162,9 +162,9 @@ async def test_any_file_system_of_fsspec(bench: Any, tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_missing_driver_is_named_with_its_command(bench: Any) -> None:
-    plan = await bench.service.plan(bench.request("true", [{"name": "s", "uri": "s3://bucket/key"}]))
+    plan = await bench.service.plan(bench.request("true", [{"name": "s", "uri": "gs://bucket/key"}]))
     (problem,) = [each for each in plan["problems"] if each["severity"] == "error"]
-    assert "s3fs" in problem["message"] and "pip install s3fs" in problem["hint"]
+    assert "gcsfs" in problem["message"] and "pip install gcsfs" in problem["hint"]
 
 
 def test_a_missing_extra_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
