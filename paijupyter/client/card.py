@@ -286,11 +286,12 @@ def plan_facts(plan: Mapping[str, Any], excluded: Sequence[str] = ()) -> PlanFac
 def _tasks(roles: Sequence[Mapping[str, Any]]) -> str:
     total = sum(int(role.get("instances") or 1) for role in roles)
     gpus = sum(int(role.get("instances") or 1) * int(role.get("gpu") or 0) for role in roles)
-    said = ", ".join(f"{role['name']} ×{role.get('instances', 1)} ({_resources(role)})" for role in roles)
+    said = ", ".join(f"{role['name']} ×{role.get('instances', 1)} ({resources(role)})" for role in roles)
     return f"{words.count(total, 'task')}: {said}" + (f" · {gpus} GPU" if gpus else "") if roles else ""
 
 
-def _resources(role: Mapping[str, Any]) -> str:
+def resources(role: Mapping[str, Any]) -> str:
+    """Say what one instance of a role gets."""
     parts = [f"{role['gpu']} GPU"] if role.get("gpu") else []
     if role.get("cpu"):
         parts.append(f"{role['cpu']} CPU")

@@ -16,6 +16,7 @@ from paijupyter.client.transport import Answer, Body, Transport, UnixTransport, 
 from paijupyter.errors import PaiJupyterError
 
 if TYPE_CHECKING:
+    from paijupyter.client.groups import GroupsClient
     from paijupyter.client.history import HistoryClient
     from paijupyter.client.settings import SettingsClient
     from paijupyter.client.storages import StoragesClient
@@ -185,6 +186,13 @@ class JobsClient:
         return HistoryClient(self)
 
     @property
+    def groups(self) -> GroupsClient:
+        """The groups of experiments."""
+        from paijupyter.client.groups import GroupsClient
+
+        return GroupsClient(self)
+
+    @property
     def store(self) -> RemoteStore:
         """The package store of the server."""
         from paijupyter.client.store import RemoteStore
@@ -195,7 +203,7 @@ class JobsClient:
 
     def plan(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Say what a submission would do; findings are in ``problems``, not raised."""
-        return dict(self.ask("POST", "/v1/plan", body=self._here(request)))
+        return dict(self.ask("POST", "/v1/plan", body=self.here(request)))
 
     def check(self, text: str, target: str = "paijupyter") -> Rows:
         """Return everything that is wrong with a job document."""
@@ -217,7 +225,7 @@ class JobsClient:
             InvalidDocument: with all problems.
         """
         named = {**request, "requestId": request.get("requestId") or str(uuid.uuid4())}
-        status, view = self._ask("POST", "/v1/jobs", None, self._here(named))
+        status, view = self._ask("POST", "/v1/jobs", None, self.here(named))
         return {**view, "created": status == 201}
 
     def list(
@@ -342,7 +350,7 @@ class JobsClient:
 
         return pull(self, ref, Path(dest), paths)
 
-    def _here(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def here(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Leave out what names a place of this host, if the server may be on another."""
         if not self._transport.remote or not request.get("context"):
             return dict(request)

@@ -167,6 +167,22 @@ def _latest(client: JobsClient) -> int:
     return int(client.list(limit=1)["seq"])
 
 
+def until(client: JobsClient, since: int, end: float | None) -> Iterator[dict[str, Any]]:
+    """Yield changes after a number, until the stream ends or a time is up.
+
+    Args:
+        client: the client.
+        since: number of the last event read.
+        end: moment of the monotonic clock, or None.
+
+    Raises:
+        Unreachable: the connection dropped.
+        PaiJupyterError: ``events-gone`` if the number is too old.
+    """
+    with client.open("GET", "/v1/events", {"since": since, "follow": True}) as answer:
+        yield from _objects(answer, end)
+
+
 def wait_for(client: JobsClient, ref: str, timeout: float | None) -> dict[str, Any]:
     """Return a job's view once it is final.
 

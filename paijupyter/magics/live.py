@@ -95,7 +95,7 @@ class Follower:
                 self._see(event["job"])
             elif event["type"] == "deleted":
                 self._let_go(str(event["id"]))
-            else:
+            elif event["type"] == "reset":
                 return False  # The stream begins anew; what happened meanwhile has to be looked up.
             if self._is_done():
                 return True

@@ -383,9 +383,9 @@ def test_over_http_places_of_this_host_stay_here():
         "python": "/usr/bin/python",
         "cell": None,
     }
-    assert client._here({"document": "d", "context": context})["context"] == {"cell": None}
+    assert client.here({"document": "d", "context": context})["context"] == {"cell": None}
     context = {"folder": "projects", "notebook": "projects/n.ipynb"}
-    assert client._here({"document": "d", "context": context})["context"] == context
+    assert client.here({"document": "d", "context": context})["context"] == context
 
 
 def test_a_stream_that_never_gets_on_gives_up(monkeypatch, client, job):
