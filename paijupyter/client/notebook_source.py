@@ -12,6 +12,7 @@ from paijupyter.errors import Problem, UsageProblem
 
 if TYPE_CHECKING:
     from paijupyter.client.sources import Origin
+    from paijupyter.notebook.reading import Notebook
 
 THIS = "this-notebook"
 _SCRIPT = ".paijob/notebook.py"
@@ -66,7 +67,38 @@ def notebook_run(options: Namespace, origin: Origin, root: Path) -> NotebookRun:
         whole.check_until(notebook, options.until)
     timeout = parse_duration(options.timeout) if options.timeout else None
     parameters = fitted(notebook, _texts(options))
-    return NotebookRun(path, inside, whole.command(inside, options.until, timeout), parameters)
+    files, problems = dict[str, bytes](), tuple[Problem, ...]()
+    if options.install == "never":
+        files, problems = _script(notebook, list(parameters), options.until)
+    command = whole.command(inside, options.until, timeout, _SCRIPT if _SCRIPT in files else "")
+    return NotebookRun(path, inside, command, parameters, files, problems)
+
+
+def _script(
+    notebook: Notebook, parameters: list[str], until: str | None
+) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
+    """Return the script that runs where the task has no Jupyter and nothing may be installed."""
+    from paijupyter.errors import has_errors
+    from paijupyter.notebook.exporting import Wanted, export
+    from paijupyter.notebook.whole import cells_until
+
+    numbers = [str(cell.number) for cell in cells_until(notebook, until)]
+    try:
+        found = export(
+            notebook, Wanted(numbers, parameters=parameters, folder=_folder(notebook), order="page")
+        )
+        wrong = [each for each in found.problems if each.severity == "error"]
+    except UsageProblem as error:
+        found, wrong = None, [Problem("error", error.code, error.message, hint=error.hint)]
+    if found is None or has_errors(wrong):
+        why = " ".join(each.message for each in wrong[:1])
+        message = f"`{notebook.name}` has no script to run instead where its task has no Jupyter: {why}"
+        return {}, (Problem("hint", "no-script", message, file=notebook.name),)
+    return {f".paijob/{name}": text for name, text in found.script_files("notebook").items()}, ()
+
+
+def _folder(notebook: Notebook) -> Path | None:
+    return notebook.path.parent if notebook.path else None
 
 
 def _texts(options: Namespace) -> dict[str, Any]:

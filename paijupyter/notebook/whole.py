@@ -11,7 +11,7 @@ from typing import Any
 
 from paijupyter.errors import Problem, UsageProblem
 from paijupyter.notebook.declared import problems_of
-from paijupyter.notebook.reading import Notebook
+from paijupyter.notebook.reading import Notebook, NotebookCell
 from paijupyter.protocol.names import short_name, split_suffix
 
 _START = 'python "$PAI_BOOT" notebook'
@@ -53,6 +53,17 @@ def check_until(notebook: Notebook, until: str) -> None:
         f"Cell `{until[:60]}` does not exist in `{notebook.name}`.",
         f"Give a number from 1 to {len(notebook.cells)}, an id, or a tag" + (f": {known}." if known else "."),
     )
+
+
+def cells_until(notebook: Notebook, until: str | None) -> list[NotebookCell]:
+    """Return the code cells that run up to and with a last one, which exists."""
+    cells = notebook.cells
+    last = len(cells)
+    if until:
+        by_id = [cell.number for cell in cells if cell.id == until]
+        by_tag = [cell.number for cell in cells if until in cell.tags]
+        last = (by_id or ([int(until)] if until.isdigit() else by_tag))[0]
+    return [cell for cell in notebook.code if cell.number <= last]
 
 
 def problems(notebook: Notebook, parameters: Mapping[str, Any]) -> list[Problem]:

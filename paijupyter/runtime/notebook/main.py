@@ -44,7 +44,9 @@ def _without_jupyter(script: "Optional[str]", lacking: "List[str]") -> int:
     if script and os.path.isfile(script):
         say("This interpreter has no %s, so the exported script runs instead: %s" % (names, script))
         sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, script])
+        runner = os.path.join(os.path.dirname(script), "paicells.py")
+        words = [runner, script] if os.path.isfile(runner) else [script]
+        os.execv(sys.executable, [sys.executable, *words])
     say("Notebook cannot run: this interpreter has no %s, and nothing is installed. %s" % (names, _TAKES))
     return USAGE
 
