@@ -414,4 +414,6 @@ async def _read_all(stream: AsyncIterator[Any]) -> list[Any]:
 
 
 def _tree(folder: Path) -> list[str]:
-    return sorted(os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+    """Return all files but the boot file, which is made of the program alone."""
+    found = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
+    return sorted(path for path in found if not path.startswith(os.path.join(folder, "boot", "")))

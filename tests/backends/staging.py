@@ -114,8 +114,9 @@ class Watch:
         wanted = changes[-1].attempt if attempt is None else attempt
         return {task.key: task for change in changes for task in change.tasks if task.attempt == wanted}
 
-    async def until(self, job: Job, test: Callable[[Change], bool], seconds: float = DEADLINE) -> Change:
+    async def until(self, job: Job, test: Callable[[Change], bool], seconds: float | None = None) -> Change:
         """Return the first change of a job that passes the test."""
+        seconds = DEADLINE if seconds is None else seconds
         end = time.monotonic() + seconds
         while True:
             self._news.clear()
@@ -131,7 +132,7 @@ class Watch:
             except asyncio.TimeoutError:
                 raise AssertionError(f"waited {seconds} s, and saw only {self.of(job)}") from None
 
-    async def final(self, job: Job, seconds: float = DEADLINE) -> Change:
+    async def final(self, job: Job, seconds: float | None = None) -> Change:
         """Return the final change of a job."""
         return await self.until(job, lambda change: change.state in FINAL, seconds)
 

@@ -17,7 +17,7 @@ from paijupyter.backends import retries
 from paijupyter.backends.base import FINAL, Change, Job, State, TaskStatus
 from paijupyter.backends.changes import Changes
 from paijupyter.backends.kubernetes import asks, ending, journal
-from paijupyter.backends.kubernetes.attempt import Attempt
+from paijupyter.backends.kubernetes.attempt import Attempt, Position
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod
@@ -87,7 +87,21 @@ class JobRun:
         self._decided_at: float | None = None
 
     def begin(self) -> None:
-        """Go on from where its journal says."""
+        """Go on from where its journal says: at once with what is known of it, then as news come."""
+        if self.journal.phase == "started":
+            self._profile.hub.join(self._label, self)
+            if self._attempt.jobs:
+                position, changed = self._look()
+                tasks = tuple(changed)
+                self.current = Change(
+                    self.job.id,
+                    self.journal.attempt,
+                    position.state,
+                    time.time(),
+                    position.reason,
+                    position.message,
+                    tasks,
+                )
         self._life = asyncio.create_task(self._live(), name=f"job {self.job.id}")
 
     async def stop(self) -> None:
@@ -203,10 +217,11 @@ class JobRun:
         await self._learn_what_is_asked()
         while True:
             self._wake.clear()
-            attempt.ending = self.journal.stop or self.journal.outcome is not None
-            changed = attempt.look(time.time())
-            await self._judge(changed)
-            self._announce(changed)
+            position, changed = self._look()
+            if await self._judge():
+                position, more = self._look()
+                changed += more
+            self._announce(position, changed)
             if attempt.is_over or (attempt.ending and await self._is_empty()):
                 break
             if attempt.is_lost and await self._is_really_lost():
@@ -225,19 +240,28 @@ class JobRun:
             await asyncio.wait_for(self._wake.wait(), seconds)
         await asyncio.sleep(_SETTLE[len(self._attempt.statuses) > _MANY])
 
-    async def _judge(self, changed: list[TaskStatus]) -> None:
-        before = self.journal.outcome
-        if before is None and any(each.state in FINAL for each in changed):
-            self.journal.outcome = self._attempt.outcome()
-        if before is None and self.journal.outcome is None and self.journal.stop:
-            self.journal.outcome = ending.stopped()
-        if self.journal.outcome is not before:
-            self._decided_at = time.monotonic()
-            await self._note()
-
-    def _announce(self, changed: list[TaskStatus]) -> None:
+    def _look(self) -> tuple[Position, list[TaskStatus]]:
+        """Return where the job stands now, and which tasks have changed."""
+        self._attempt.ending = self.journal.stop or self.journal.outcome is not None
+        changed = self._attempt.look(time.time())
         position = self._attempt.position(stopping=self.journal.stop, has_run=self._has_run)
         self._has_run = self._has_run or position.state == "running"
+        return position, changed
+
+    async def _judge(self) -> bool:
+        """Decide the outcome if it can be; say whether that is news."""
+        if self.journal.outcome is not None:
+            return False
+        self.journal.outcome = self._attempt.outcome()
+        if self.journal.outcome is None and self.journal.stop:
+            self.journal.outcome = ending.stopped()
+        if self.journal.outcome is None:
+            return False
+        self._decided_at = time.monotonic()
+        await self._note()
+        return True
+
+    def _announce(self, position: Position, changed: list[TaskStatus]) -> None:
         now = (self.current.state, self.current.reason, self.current.message)
         if changed or (position.state, position.reason, position.message) != now:
             self._say(position.state, position.reason, position.message, tuple(changed))
