@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from paijupyter.backends.kubernetes.settings import SETTINGS
 from paijupyter.client.options import VERBS, field_help
 from paijupyter.client.parser import Option
 from paijupyter.engine.routes import ROUTES
@@ -15,7 +16,14 @@ from paijupyter.protocol.fields import FIELDS, Field
 def write_reference(folder: Path) -> None:
     """Write the tables into a folder; an unchanged page keeps its time, so nothing is built again for it."""
     folder.mkdir(exist_ok=True)
-    for name, text in (("options.md", _options()), ("rest.md", _routes()), ("document.md", _document())):
+    pages = {
+        "options.md": _options(),
+        "rest.md": _routes(),
+        "document.md": _document(),
+        "kubernetes.md": _table(("setting", "what it is"), (_setting(*each) for each in SETTINGS.items()))
+        + "\n",
+    }
+    for name, text in pages.items():
         page = folder / name
         if not page.exists() or page.read_text() != text:
             page.write_text(text)
@@ -31,6 +39,10 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
+
+
+def _setting(name: str, words: str) -> tuple[str, str]:
+    return _code(name), _plain(words)
 
 
 def _options() -> str:

@@ -134,7 +134,7 @@ def _object_store(value: Any) -> ObjectStore:
         "endpoint": ("endpoint", _url),
         "endpointInCluster": ("inside", _url),
         "region": ("region", reading.text),
-        "credentials": ("profile", reading.text),
+        "awsProfile": ("profile", reading.text),
     }
     return ObjectStore(**_part(value, table, "bucket"))
 
@@ -228,7 +228,7 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
     "packageObject": (
         "object_store",
         _object_store,
-        "bucket for packages: {bucket, prefix, endpoint, endpointInCluster, region, credentials}",
+        "bucket for packages: {bucket, prefix, endpoint, endpointInCluster, region, awsProfile}",
     ),
     "packageImage": (
         "image_store",
@@ -311,7 +311,7 @@ def settings_of(profile: Profile) -> KubeSettings:
 
 def _bad(profile: Profile, wrong: list[tuple[str, str]]) -> PaiJupyterError:
     sentences = [f"Setting `{key}` of profile `{profile.name}` {why}." for key, why in wrong]
-    hint = f"Correct it with: paijob profile edit {profile.name} --set {wrong[0][0].partition('.')[0]}=…"
+    hint = f"Correct it; where it stands says: paijob profile show {profile.name}"
     more = f" ({len(wrong) - 1} more)" if len(wrong) > 1 else ""
     problems = [Problem("error", "bad-setting", sentence, hint=hint) for sentence in sentences]
     return PaiJupyterError("bad-setting", sentences[0] + more, hint, 422, problems)

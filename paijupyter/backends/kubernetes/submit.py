@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets as randomness
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -21,11 +22,13 @@ from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.render import Frame
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.spec import task_spec
+from paijupyter.backends.kubernetes.sweep import sweep
 from paijupyter.backends.kubernetes.transport import KubeTransport
-from paijupyter.errors import NotFound
+from paijupyter.errors import NotFound, PaiJupyterError
 
 _log = logging.getLogger(__name__)
 _KEY_BYTES = 32
+_SWEEP_EVERY = 600.0  # seconds
 
 
 class Submitter:
@@ -51,8 +54,11 @@ class Submitter:
         self._cluster = cluster
         self._boot = boot
         self._data = data
+        self._transport = transport
         self._creator = Creator(transport)
         self._underway: dict[str, asyncio.Task[None]] = {}
+        self._sweeping: asyncio.Task[None] | None = None
+        self._swept = -_SWEEP_EVERY
 
     async def create(self, job: Job, secrets: Mapping[str, str]) -> None:
         """Create a job with its first attempt; asked twice, it is created once.
@@ -96,10 +102,27 @@ class Submitter:
             await self._creator.remove(_bare_owner(job))
         except KubeError as error:
             raise error.for_people("delete the job") from error
+        self._sweep_now_and_then()
 
     async def close(self) -> None:
         """Wait until submissions that are under way have been decided."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.gather(self._sweeping, return_exceptions=True)
         await asyncio.gather(*self._underway.values(), return_exceptions=True)
+
+    def _sweep_now_and_then(self) -> None:
+        if time.monotonic() - self._swept >= _SWEEP_EVERY:
+            self._swept = time.monotonic()
+            self._sweeping = asyncio.create_task(self._sweep())
+
+    async def _sweep(self) -> None:
+        try:
+            gone = await sweep(self._transport)
+        except (KubeError, PaiJupyterError) as error:
+            _log.warning("nothing is swept: %s", error)
+        else:
+            _log.info("swept: %s", ", ".join(gone) or "nothing")
 
     async def _create(self, job: Job, secrets: Mapping[str, str]) -> None:
         made: list[Object] = []
@@ -124,6 +147,7 @@ class Submitter:
             await self._attempt(frame, 0, owner, made)
             now = datetime.now(timezone.utc).isoformat(timespec="seconds")
             await self._creator.annotate(owner, {labels.SUBMITTED: now})
+            self._sweep_now_and_then()
         except BaseException as error:
             await asyncio.shield(self._creator.take_back(made))
             raise _explained(error, "create the job") from error

@@ -53,7 +53,7 @@ def test_everything_wrong_is_said_at_once() -> None:
         )
     error = caught.value
     assert error.code == "bad-setting"
-    assert error.hint.startswith("Correct it with: paijob profile edit lab --set ")
+    assert error.hint == "Correct it; where it stands says: paijob profile show lab"
     said = "\n".join(each.message for each in error.problems)
     for key in ("namespace", "gpuResource", "security", "tolerations", "storages.team", "storages.dir"):
         assert f"Setting `{key}` of profile `lab`" in said

@@ -1,0 +1,487 @@
+"""Jobs that are planned, submitted and removed on a real cluster: packages, secrets, rights, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_BACKENDS = Path(__file__).resolve().parents[1] / "backends"
+if str(_BACKENDS) not in sys.path:
+    sys.path.insert(0, str(_BACKENDS))
+pytest.register_assert_rewrite("staging")
+
+from staging import document, make_job, role, store_package  # noqa: E402 - only importable now
+from staging import place as place  # noqa: E402
+
+from paijupyter.backends.base import Data, Job, Place, Profile  # noqa: E402
+from paijupyter.backends.boot import boot_zipapp  # noqa: E402
+from paijupyter.backends.kubernetes import capabilities, labels, names, sweep  # noqa: E402
+from paijupyter.backends.kubernetes.plan import Planner  # noqa: E402
+from paijupyter.backends.kubernetes.settings import settings_of  # noqa: E402
+from paijupyter.backends.kubernetes.submit import Submitter  # noqa: E402
+from paijupyter.backends.kubernetes.transport import KubeTransport  # noqa: E402
+from paijupyter.errors import PaiJupyterError, Problem  # noqa: E402
+from paijupyter.protocol.data import DataSource  # noqa: E402
+from tests.cluster.lab import addons, lifecycle  # noqa: E402
+from tests.cluster.reach import Cluster  # noqa: E402
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+BUCKET = "packages"
+SMALL = {"cpu": 0.05, "memoryMB": 96, "gpu": 0}
+
+
+class Lab:
+    """A profile's parts against the cluster, and what a test asks of it."""
+
+    def __init__(self, cluster: Cluster, namespace: str, image: str, place: Place) -> None:
+        self.cluster, self.namespace, self.image, self.place = cluster, namespace, image, place
+        self._transports: list[KubeTransport] = []
+        self.use()
+
+    def use(self, kubeconfig: Path | None = None, **settings: Any) -> None:
+        """Take another user or other settings."""
+        values = {"kubeconfig": str(kubeconfig or self.cluster.kubeconfig), "namespace": self.namespace}
+        self.settings = settings_of(Profile("lab", "kubernetes", {**values, "image": self.image, **settings}))
+        self.transport = KubeTransport(kubeconfig=self.settings.kubeconfig, namespace=self.settings.namespace)
+        self._transports.append(self.transport)
+        self.asker = capabilities.Asker(self.transport)
+        boot = lambda: boot_zipapp(self.place.data)  # noqa: E731
+        self.submitter = Submitter(self.transport, self.settings, self.asker.cluster, boot, self.place.data)
+        self.planner = Planner(self.transport, self.settings, self.asker.cluster, boot)
+
+    async def close(self) -> None:
+        for each in self._transports:
+            await each.close()
+
+    def job(
+        self,
+        command: str | dict[str, Any],
+        files: dict[str, bytes | str] | None = None,
+        **more: Any,
+    ) -> Job:
+        """Return a small job: of a command (one ``worker``) or of roles."""
+        roles = {"worker": role(command)} if isinstance(command, str) else command
+        for each in roles.values():
+            if each["resourcePerInstance"] == role("")["resourcePerInstance"]:
+                each["resourcePerInstance"] = dict(SMALL)
+        return make_job(self.place, document(roles, **more), files)
+
+    async def problems(self, job: Job) -> dict[str, Problem]:
+        """Return what the plan says, by code."""
+        return {each.code: each for each in (await self.planner.plan(job)).problems}
+
+    async def run(self, job: Job, secrets: dict[str, str] | None = None) -> str:
+        """Submit a job, wait for the end of its only pod, and return its log."""
+        await self.submitter.create(job, secrets or {})
+        pod = await self.pod(job, "Succeeded", "Failed")
+        log = self.cluster.kubectl("logs", "-n", self.namespace, pod["metadata"]["name"])
+        assert pod["status"]["phase"] == "Succeeded", log
+        return log
+
+    async def pod(self, job: Job, *phases: str) -> Any:
+        """Return the only pod of a job once it is in one of the phases."""
+        end = asyncio.get_running_loop().time() + 120
+        while True:
+            found = await asyncio.to_thread(self.of, "pods", job)
+            if found and found[0]["status"].get("phase") in phases:
+                return found[0]
+            assert asyncio.get_running_loop().time() < end, [each["status"] for each in found]
+            await asyncio.sleep(0.2)
+
+    def of(self, kind: str, job: Job) -> list[Any]:
+        """Return the objects of a job."""
+        selector = labels.of_job_id(job.id)
+        found: list[Any] = self.cluster.get(kind, "-n", self.namespace, "-l", selector)["items"]
+        return found
+
+    def everything(self) -> set[str]:
+        """Return all objects of ours in the namespace, by kind and name."""
+        kinds = "configmaps,secrets,services,jobs,pods"
+        found = self.cluster.get(kinds, "-n", self.namespace, "-l", labels.ours())["items"]
+        return {f"{each['kind']} {each['metadata']['name']}" for each in found}
+
+
+@contextlib.asynccontextmanager
+async def on(lab: Lab) -> AsyncIterator[Lab]:
+    """Close everything at the end of a test."""
+    try:
+        yield lab
+    finally:
+        await lab.close()
+
+
+@pytest.fixture
+def there(cluster: Cluster, namespace: str, image: Callable[[str], str], place: Place) -> Lab:
+    """Give a profile in a namespace of its own."""
+    return Lab(cluster, namespace, image("python"), place)
+
+
+@pytest.fixture
+def shared(cluster: Cluster, namespace: str, lab: lifecycle.Facts) -> Iterator[Path]:
+    """Give the folder on this host of a claim ``shared`` in the namespace."""
+    folder = addons.SHARED / namespace
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    size = {"storage": "1Gi"}
+    modes = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": namespace},
+        "spec": {
+            **modes,
+            "capacity": size,
+            "hostPath": {"path": str(folder)},
+            "claimRef": {"namespace": namespace, "name": "shared"},
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "shared"},
+        "spec": {**modes, "volumeName": namespace, "resources": {"requests": size}},
+    }
+    cluster.apply(namespace, volume, claim)
+    yield folder
+    cluster.kubectl("delete", f"pv/{namespace}", "--wait=false")
+
+
+READ = "cat data.txt; sha256sum big.bin | cut -c1-64"
+
+
+def files() -> tuple[dict[str, bytes | str], str]:
+    """Return files of a package, and what a task prints of them."""
+    import hashlib
+
+    big = os.urandom(200_000)
+    return {"data.txt": "some data\n", "big.bin": big}, f"some data\n{hashlib.sha256(big).hexdigest()}\n"
+
+
+# Packages: every rung of the ladder
+
+
+@pytest.mark.asyncio
+async def test_a_package_in_configmaps(there: Lab) -> None:
+    """P15, P18: and the next job of the namespace shares them."""
+    async with on(there):
+        content, printed = files()
+        job = there.job(READ, content)
+        assert await there.run(job) == printed
+        first = there.everything()
+        again = there.job(READ, content)
+        assert await there.run(again) == printed
+        new = {each for each in there.everything() - first if names.base(again.name) not in each}
+        assert new == set()
+
+
+@pytest.mark.asyncio
+async def test_a_package_of_several_parts(there: Lab) -> None:
+    async with on(there):
+        big = os.urandom(3_500_000)
+        pieces = {f"{i}.bin": big[i * 250_000 : (i + 1) * 250_000] for i in range(14)}
+        log = await there.run(there.job("cat {0..13}.bin | sha256sum | cut -c1-64", dict(pieces)))
+        import hashlib
+
+        assert log.strip() == hashlib.sha256(big).hexdigest()
+        parts = [each for each in there.everything() if each.startswith("ConfigMap paijupyter-package-")]
+        assert len(parts) == 4
+
+
+@pytest.mark.asyncio
+async def test_a_package_on_a_claim(there: Lab, shared: Path) -> None:
+    async with on(there):
+        there.use(packageWays=["claim"], packageClaim={"claim": "shared", "path": str(shared)})
+        content, printed = files()
+        job = there.job(READ, content)
+        assert await there.run(job) == printed
+        assert job.package
+        assert (shared / "paijupyter-packages" / job.package.sha256 / "manifest.json").is_file()
+        assert not any("paijupyter-package-" in each for each in there.everything())
+
+
+@pytest.mark.asyncio
+async def test_a_package_as_an_image_volume(there: Lab, lab: lifecycle.Facts) -> None:
+    async with on(there):
+        store = {"repository": f"{lab.registry}/packages/{there.namespace}", "plainHttp": True}
+        there.use(packageWays=["image"], packageImage=store)
+        content, printed = files()
+        assert await there.problems(there.job(READ, content)) == {}
+        assert await there.run(there.job(READ, content)) == printed
+
+
+@pytest.mark.asyncio
+async def test_a_package_in_an_object_store(
+    there: Lab, lab: lifecycle.Facts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its address is a secret of the attempt."""
+    async with on(there):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", addons.S3_USER)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", addons.S3_SECRET)
+        (addons.BUCKETS / BUCKET).mkdir(exist_ok=True)
+        store = {"bucket": BUCKET, "endpoint": lab.s3, "prefix": there.namespace}
+        there.use(packageWays=["object"], packageObject=store)
+        content, printed = files()
+        job = there.job(READ, content)
+        assert await there.run(job) == printed
+        for kind in ("configmaps", "jobs", "pods", "services"):
+            assert "X-Amz-Signature" not in json.dumps(there.of(kind, job))
+        await there.submitter.start_attempt(job, 1)
+        secrets = {each["metadata"]["name"] for each in there.of("secrets", job)}
+        name = names.base(job.name)
+        assert secrets == {name, f"{name}-a0-urls", f"{name}-a1-urls"}
+
+
+@pytest.mark.asyncio
+async def test_data_of_this_host_travels_beside_the_package(there: Lab) -> None:
+    """O18, P8."""
+    async with on(there):
+        data = store_package(there.place, {"set.csv": "1,2\n"})
+        found = there.job(
+            "cat $PAI_DATA_TRAIN/set.csv/set.csv 2>/dev/null || cat $PAI_DATA_TRAIN/set.csv", {"a": "b"}
+        )
+        source = Data(DataSource("train", "file", "set.csv"), data)
+        ours = {"paijupyter": {"version": 1, "data": [source.source.to_json()]}}
+        job = Job(
+            **{
+                **{key: getattr(found, key) for key in Job.__dataclass_fields__},
+                "data": (source,),
+                "document": {**found.document, "extras": ours},
+            }
+        )
+        assert await there.run(job) == "1,2\n"
+
+
+# Secrets, images, storages
+
+
+@pytest.mark.asyncio
+async def test_a_secret_is_only_in_its_secret(there: Lab) -> None:
+    """O20: in no other object, no argument, no environment of the pod's template."""
+    async with on(there):
+        value = "s3cret-value-of-a-test"
+        job = there.job('echo "${TOKEN:0:6} $(wc -c < $PAI_SECRETS_DIR/TOKEN)"', secrets={"TOKEN": ""})
+        assert (await there.run(job, {"TOKEN": value})).split() == ["s3cret", str(len(value))]
+        secret = there.of("secrets", job)[0]
+        assert secret["immutable"]
+        assert json.loads(base64.b64decode(secret["data"]["secrets.json"])) == {"TOKEN": value}
+        encoded = base64.b64encode(value.encode()).decode()
+        for kind in ("configmaps", "jobs", "pods", "services"):
+            text = json.dumps(there.of(kind, job))
+            assert value not in text
+            assert encoded not in text
+
+
+@pytest.mark.asyncio
+async def test_an_image_behind_a_password(there: Lab, lab: lifecycle.Facts) -> None:
+    """O8: credentials of the document become a Secret of the job's."""
+    async with on(there):
+        job = there.job("echo in", secrets={"PW": ""})
+        auth = {"username": "lab", "password": "<% $secrets.PW %>", "registryuri": lab.locked_registry}
+        uri = there.image.replace(lab.registry, lab.locked_registry)
+        item = {"name": "image", "type": "dockerimage", "uri": uri, "auth": auth}
+        ours = {"paijupyter": {"version": 1, "kubernetes": {"imagePullPolicy": "Always"}}}
+        job = _with(job, prerequisites=[item], extras=ours)
+        assert await there.run(job, {"PW": "lab-password"}) == "in\n"
+
+
+@pytest.mark.asyncio
+async def test_a_storage_is_mounted(there: Lab, shared: Path) -> None:
+    """O16, P37."""
+    async with on(there):
+        (shared / "team").mkdir()
+        (shared / "team" / "x.txt").write_text("from the storage\n")
+        there.use(
+            storages={"team": {"pvc": "shared", "subPath": "team", "default": True}, "raw": {"pvc": "shared"}}
+        )
+        log = await there.run(
+            there.job("cat $PAI_STORAGE_TEAM/x.txt /mnt/team/x.txt; ls -d /mnt/raw || true")
+        )
+        assert log.splitlines()[:2] == ["from the storage"] * 2
+        missing = there.job("true", extras={"storages": [{"name": "raw"}]})
+        there.use(storages={"raw": {"pvc": "not-there"}})
+        assert "no-claim" in await there.problems(missing)
+
+
+@pytest.mark.asyncio
+async def test_pods_run_as_the_restricted_profile_wants(there: Lab) -> None:
+    async with on(there):
+        label = "pod-security.kubernetes.io/enforce=restricted"
+        there.cluster.kubectl("label", "namespace", there.namespace, label)
+        content, printed = files()
+        job = there.job(f"{READ}; id -u; touch x; ls ~ >/dev/null && echo home", content)
+        assert await there.problems(job) == {}
+        assert await there.run(job) == f"{printed}1000\nhome\n"
+
+
+# What the plan says
+
+
+@pytest.mark.asyncio
+async def test_what_the_cluster_refuses_is_said_before(there: Lab) -> None:
+    """Quota, limits, pod security, classes that are not there: as one list, and nothing is created."""
+    async with on(there):
+        before = there.everything()
+        job = there.job("true")
+        assert await there.problems(job) == {}
+
+        ours = {"paijupyter": {"version": 1, "kubernetes": {"priorityClass": "nope", "runtimeClass": "nope"}}}
+        found = await there.problems(_with(job, extras=ours))
+        assert any("nope" in each.message for each in found.values() if each.severity == "error")
+
+        label = "pod-security.kubernetes.io/enforce=restricted"
+        there.cluster.kubectl("label", "namespace", there.namespace, label)
+        there.use(security="baseline")
+        assert "violates PodSecurity" in (await there.problems(job))["pod-security"].message
+        there.cluster.kubectl("label", "namespace", there.namespace, "pod-security.kubernetes.io/enforce-")
+
+        quota = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "small"},
+            "spec": {"hard": {"limits.memory": "64Mi"}},
+        }
+        there.cluster.apply(there.namespace, quota)
+        there.use()
+        assert "ResourceQuota `small`" in (await there.problems(job))["over-quota"].message
+        assert there.everything() == before
+
+
+@pytest.mark.asyncio
+async def test_limits_of_the_namespace_are_said_before(there: Lab) -> None:
+    async with on(there):
+        limit = {
+            "apiVersion": "v1",
+            "kind": "LimitRange",
+            "metadata": {"name": "small"},
+            "spec": {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]},
+        }
+        there.cluster.apply(there.namespace, limit)
+        assert "LimitRange `small`" in (await there.problems(there.job("true")))["over-limit"].message
+
+
+@pytest.mark.asyncio
+async def test_what_never_fits_on_a_node(there: Lab, lab: lifecycle.Facts) -> None:
+    async with on(there):
+        job = there.job({"worker": role("true", resourcePerInstance={"cpu": 1, "memoryMB": 64, "gpu": 16})})
+        assert "asks for 16 GPUs in each task, but the largest node has 8" in (
+            (await there.problems(job))["never-fits"].message
+        )
+
+
+@pytest.mark.asyncio
+async def test_a_plan_shows_manifests_without_secrets(there: Lab) -> None:
+    """T8."""
+    async with on(there):
+        plan = await there.planner.plan(there.job("true", {"a": "b"}, secrets={"TOKEN": ""}))
+        kinds = [each["kind"] for each in plan.objects]
+        assert kinds == ["ConfigMap", "ConfigMap", "ConfigMap", "Secret", "Service", "ConfigMap", "Job"]
+        secret = next(each for each in plan.objects if each["kind"] == "Secret")
+        assert set(secret["manifest"]["data"].values()) == {"*****"}
+        assert "binaryData" not in json.dumps(plan.objects)
+
+
+# Rights
+
+
+@pytest.mark.asyncio
+async def test_the_documented_role_is_enough(there: Lab, limited: Path) -> None:
+    """P23, P27: capabilities, plan, submission, a further attempt and the end, with exactly that Role."""
+    async with on(there):
+        there.use(limited)
+        facts = await there.asker.cluster()
+        assert not facts.unreachable
+        assert facts.may("create", "jobs", "batch")
+        assert facts.may("get", "secrets") is False
+        assert facts.nodes is None
+        content, printed = files()
+        job = there.job(READ, content, secrets={"TOKEN": ""})
+        assert await there.problems(job) == {}
+        assert await there.run(job, {"TOKEN": "x" * 20}) == printed
+        await there.submitter.create(job, {"TOKEN": "x" * 20})
+        await there.submitter.start_attempt(job, 1)
+        assert len(there.of("jobs", job)) == 2
+        await there.submitter.remove(job)
+        assert await sweep.sweep(there.transport) == []
+
+
+@pytest.mark.asyncio
+async def test_a_missing_right_is_said_with_what_it_is(there: Lab, limited: Path) -> None:
+    async with on(there):
+        there.use(limited)
+        there.cluster.kubectl("delete", "role", "paijupyter", "-n", there.namespace)
+        found = await there.problems(there.job("true"))
+        assert found["not-allowed"].severity == "error"
+        assert "jobs" in "".join(each.message for each in found.values()) or "cannot create" in (
+            found["not-allowed"].message
+        )
+        with pytest.raises(PaiJupyterError) as caught:
+            await there.submitter.create(there.job("true"), {})
+        assert caught.value.code == "not-allowed"
+
+
+# Once, all or nothing
+
+
+@pytest.mark.asyncio
+async def test_deleting_the_owner_deletes_all(there: Lab, until: Callable[..., Any]) -> None:
+    async with on(there):
+        job = there.job("sleep 600", {"a": "b"}, secrets={"TOKEN": ""})
+        await there.submitter.create(job, {"TOKEN": "x" * 20})
+        await there.pod(job, "Running")
+        await there.submitter.remove(job)
+        name = names.base(job.name)
+
+        def gone() -> bool:
+            return not any(name in each for each in there.everything())
+
+        await asyncio.to_thread(until, gone, 100, "the job's objects to go")
+        assert any("paijupyter-boot" in each for each in there.everything())
+
+
+@pytest.mark.asyncio
+async def test_a_submission_that_the_cluster_refuses_leaves_nothing(
+    there: Lab, until: Callable[..., Any]
+) -> None:
+    """D7: the second role's Job is refused by a quota that the plan could not know of."""
+    async with on(there):
+        quota = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "one"},
+            "spec": {"hard": {"count/jobs.batch": "1"}},
+        }
+        there.cluster.apply(there.namespace, quota)
+        job = there.job({"ps": role("sleep 60"), "worker": role("sleep 60")})
+        with pytest.raises(PaiJupyterError) as caught:
+            await there.submitter.create(job, {})
+        assert caught.value.code == "over-quota"
+
+        def gone() -> bool:
+            return not any(names.base(job.name) in each for each in there.everything())
+
+        await asyncio.to_thread(until, gone, 100, "what was created to go")
+
+
+@pytest.mark.asyncio
+async def test_submitting_at_once_from_two_engines_creates_one_job(there: Lab) -> None:
+    async with on(there):
+        job = there.job("echo once")
+        first = there.submitter
+        there.use()
+        await asyncio.gather(first.create(job, {}), there.submitter.create(job, {}))
+        assert len(there.of("jobs", job)) == 1
+        assert len(there.of("configmaps", job)) == 2
+
+
+def _with(job: Job, **changes: Any) -> Job:
+    values = {key: getattr(job, key) for key in Job.__dataclass_fields__}
+    return Job(**{**values, "document": {**job.document, **changes}})
