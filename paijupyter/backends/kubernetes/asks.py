@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import amounts, pod, pod_options
 from paijupyter.backends.kubernetes.cluster import Cluster
-from paijupyter.backends.kubernetes.explain import Asked as Asked
-from paijupyter.backends.kubernetes.explain import Event, event_of
+from paijupyter.backends.kubernetes.findings import Asked as Asked
+from paijupyter.backends.kubernetes.findings import Event, event_of
 from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.transport import KubeTransport

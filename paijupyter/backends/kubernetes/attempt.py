@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from paijupyter.backends.base import FINAL, Job, State, TaskStatus
-from paijupyter.backends.kubernetes import explain, records
-from paijupyter.backends.kubernetes.explain import Asked, Event, Finding
+from paijupyter.backends.kubernetes import explain, records, refusals
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod
+from paijupyter.backends.kubernetes.findings import Asked, Event, Finding
 from paijupyter.backends.kubernetes.names import label_value
 from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.told import has_barrier, tasks_of
@@ -216,7 +216,7 @@ class Attempt:
             message = f"{base.key} failed, and its pod is gone: {said}"
             ended_at = failed.at if failed else None
             return replace(base, state="failed", reason="lost", message=message, ended_at=ended_at)
-        finding = explain.of_job(job, self.events.get(job.uid, ()))
+        finding = refusals.of_job(job, self.events.get(job.uid, ()))
         return self._waiting_task(base, finding, job.created_at, now)
 
     def _waiting_task(self, base: TaskStatus, finding: Finding, since: float, now: float) -> TaskStatus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,7 +87,7 @@ def _verdict(
     if ended.code == 0:
         return "succeeded", "", ""
     if ended.reason in ("StartError", "ContainerCannotRun") or ended.code == 128:
-        return "failed", "start", f"{key} could not be started: {_said(ended)}"
+        return "failed", "start", f"{key} could not be started: {_not_started(_said(ended))}"
     if ending:
         return "stopped", "", f"{key} did not end in time and was killed."
     if ended.code in (137, 143):
@@ -161,6 +162,19 @@ def _exit(ended: Ended | None, record: Mapping[str, Any] | None) -> Exit | None:
 
 def _said(ended: Ended) -> str:
     return (ended.message.strip().splitlines() or [ended.reason])[-1].rstrip(".")
+
+
+def _not_started(said: str) -> str:
+    """Say what the image lacks, where that is why."""
+    found = re.search(r'exec: "([^"]+)": (?:executable file not found|stat [^:]*: no such file)', said)
+    if found is None:
+        return said
+    name = found[1].rpartition("/")[2]
+    if name.startswith("python"):
+        return (
+            f"its image has no `{found[1]}` (it needs a Python from 3.6 on, which the setting `python` names)"
+        )
+    return f"its image has no `{found[1]}`"
 
 
 def _time(record: Mapping[str, Any] | None, name: str) -> float | None:
