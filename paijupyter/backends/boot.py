@@ -2,7 +2,8 @@
 
 The sources are read as files: the runtime is never imported here. Beside each source lies its bytecode for
 the building interpreter, which halves the start; another one compiles the source. What scripts may import
-in a task (``paijupyter.tasks``) lies in it as one JSON file of names and texts, ready to be written out.
+in a task (``paijupyter.tasks``) lies in it as one JSON file of names and texts, ready to be written out. The
+decision on the end of a job (``paijupyter.protocol.deciding``) lies in it as a copy, for the board.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def boot_zipapp(data: Path) -> Path:
     sources = dict(sorted(_sources(files("paijupyter") / "runtime", f"{_PACKAGE}/")))
     library = dict(sorted(_sources(files("paijupyter") / "tasks", "pai_tasks/")))
     texts = {name: source.decode() for name, source in library.items()}
+    deciding = files("paijupyter") / "protocol" / "deciding.py"
+    sources[f"{_PACKAGE}/{deciding.name}"] = deciding.read_bytes()
     sources[_LIBRARY] = json.dumps(texts).encode("ascii")
     archive = data / "boot" / _digest(sources) / "boot.pyz"
     if archive.is_file():

@@ -1,20 +1,22 @@
-"""Start of the archive: ``python -I -S boot.pyz SPEC`` boots a task.
+"""Start of the archive: ``python -I -S boot.pyz SPEC`` boots a task, ``… pod SPEC`` the task of a pod.
 
 ``python boot.pyz missing FILE…`` checks requirements, ``python boot.pyz fetch REQUEST`` brings data,
-``python boot.pyz notebook FILE`` runs a notebook, ``python boot.pyz freeze FILE`` lists what is installed.
+``python boot.pyz notebook FILE`` runs a notebook, ``python boot.pyz freeze FILE`` lists what is installed,
+``python boot.pyz outputs send|taken SPEC`` lets the outputs of a pod be fetched.
 """
 
 import sys
 
+_MODULES = {
+    "missing": "missing",
+    "fetch": "fetch",
+    "notebook": "notebook.main",
+    "freeze": "freeze",
+    "pod": "pod",
+    "outputs": "outgoing",
+}
+
 if __name__ == "__main__":
-    if len(sys.argv) > 2 and sys.argv[1] == "missing":
-        from paiboot.missing import main  # type: ignore[import-not-found]
-    elif len(sys.argv) > 2 and sys.argv[1] == "fetch":
-        from paiboot.fetch import main  # type: ignore[import-not-found]
-    elif len(sys.argv) > 2 and sys.argv[1] == "notebook":
-        from paiboot.notebook.main import main  # type: ignore[import-not-found]
-    elif len(sys.argv) > 2 and sys.argv[1] == "freeze":
-        from paiboot.freeze import main  # type: ignore[import-not-found]
-    else:
-        from paiboot.boot import main  # type: ignore[import-not-found]
-    sys.exit(main(sys.argv))
+    word = sys.argv[1] if len(sys.argv) > 2 else ""
+    module = __import__("paiboot." + _MODULES.get(word, "boot"), fromlist=["main"])
+    sys.exit(module.main(sys.argv))

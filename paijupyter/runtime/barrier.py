@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 _SHORTEST = 0.005  # seconds between two looks, at first
 _LONGEST = 0.25
 _PATIENCE = 5.0  # seconds for the backend to act on a peer that ended before it was ready
-_SPEAK_AFTER = 5.0  # seconds of waiting until the log says so
-_DEFAULT_TIMEOUT = 600.0
+SPEAK_AFTER = 5.0  # seconds of waiting until the log says so
+DEFAULT_TIMEOUT = 600.0
+_NAMED = 5
 
 
 def wait(barrier: "Dict[str, Any]", watch: "Watch", transcript: "Transcript") -> None:
@@ -25,10 +26,13 @@ def wait(barrier: "Dict[str, Any]", watch: "Watch", transcript: "Transcript") ->
     Raises:
         Failure: ``barrier-timeout`` naming who is missing, or the watch's verdict.
     """
-    if barrier.get("kind", "files") != "files":
-        raise Failure("internal", "The barrier of kind `%s` is not known in the task." % barrier["kind"])
+    if barrier.get("kind") == "keeper":
+        from . import gate
+
+        gate.wait(barrier, watch, transcript)
+        return
     begin = time.monotonic()
-    timeout = float(barrier.get("timeout") or _DEFAULT_TIMEOUT)
+    timeout = float(barrier.get("timeout") or DEFAULT_TIMEOUT)
     missing = dict(barrier.get("tasks") or {})
     pause = _SHORTEST
     lost_since = 0.0
@@ -44,18 +48,25 @@ def wait(barrier: "Dict[str, Any]", watch: "Watch", transcript: "Transcript") ->
         lost = [task for task in ended if task in missing]
         lost_since = lost_since or (now if lost else 0.0)
         if lost and now - lost_since > _PATIENCE:
-            raise Failure("barrier-timeout", "%s ended before it was ready." % _names(lost))
+            raise Failure("barrier-timeout", "%s ended before it was ready." % names(lost))
         if now - begin > timeout:
             raise Failure(
-                "barrier-timeout", "%s did not get ready within %g s." % (_names(list(missing)), timeout)
+                "barrier-timeout", "%s did not get ready within %g s." % (names(list(missing)), timeout)
             )
-        if not spoken and now - begin > _SPEAK_AFTER:
-            transcript.note("Waiting for %s to get ready." % _names(list(missing)))
+        if not spoken and now - begin > SPEAK_AFTER:
+            transcript.note("Waiting for %s to get ready." % names(list(missing)))
             spoken = True
         watch.sleep(min(pause, max(0.0, begin + timeout - now) + _SHORTEST))
         pause = min(pause * 1.5, _LONGEST)
 
 
-def _names(tasks: "List[str]") -> str:
-    shown = ", ".join(tasks[:5])
-    return shown if len(tasks) <= 5 else "%s and %d more tasks" % (shown, len(tasks) - 5)
+def names(tasks: "List[str]", count: int = 0) -> str:
+    """Return some tasks by name, and how many more there are.
+
+    Args:
+        tasks: those that are known by name.
+        count: how many there are in all, if that is more.
+    """
+    more = max(len(tasks), count) - min(len(tasks), _NAMED)
+    shown = ", ".join(tasks[:_NAMED])
+    return "%s and %d more tasks" % (shown, more) if more else shown

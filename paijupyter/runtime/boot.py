@@ -36,7 +36,8 @@ def main(argv: "List[str]") -> int:
     _keep_files_to_ourselves()
     with open(argv[1], "rb") as stream:
         spec = json.loads(stream.read().decode("utf-8"))
-    Boot(spec).run()
+    limit, floor = int(spec.get("logLimitBytes") or 0), int(spec.get("logFloorBytes") or 0)
+    Boot(spec, Log(spec["folder"], limit, floor)).run()
     return 0
 
 
@@ -55,24 +56,25 @@ def _keep_files_to_ourselves() -> None:
 
 
 class Boot:
-    """One task, told by its spec (see the package's docstring)."""
+    """One task.
 
-    def __init__(self, spec: "Dict[str, Any]") -> None:
+    Args:
+        spec: all there is to know of it (see the package's docstring).
+        log: where what it says goes.
+    """
+
+    def __init__(self, spec: "Dict[str, Any]", log: Log) -> None:
         self._spec = spec
         self._folder = spec["folder"]
         self._private = spec["private"]
         self._work = work_folder(spec)
         self._started = time.time()
         self._watch = Watch(spec.get("timeLimit"))
-        self._transcript = Transcript(self._open_log())
+        self._transcript = Transcript(log)
         self._secrets: "Dict[str, str]" = {}
         self._unpacked: "Dict[bytes, State]" = {}
         self._data: "Optional[DataFolder]" = None
         self._ran = False
-
-    def _open_log(self) -> Log:
-        spec = self._spec
-        return Log(self._folder, int(spec.get("logLimitBytes") or 0), int(spec.get("logFloorBytes") or 0))
 
     def run(self) -> None:
         """Do everything, and whatever happens: clean up, close the log, write ``exit.json`` last."""
@@ -83,6 +85,8 @@ class Boot:
         log = self._transcript.log
         last_lines = log.last_lines()  # before notes on outputs: the last words are the command's
         self._keep_outputs()
+        if self._spec.get("fetch"):
+            self._announce_outputs()
         files.remove_tree(os.fsencode(self._work))
         files.remove_tree(os.path.join(self._folder, "data"))  # links only; what they lead to is shared
         log.close()
@@ -126,7 +130,7 @@ class Boot:
         python = self._notebook_environment(self._install(variables), variables)
         self._list_environment(python, variables)
         files.write_atomic(os.path.join(self._folder, "ready"), b"%d\n" % int(time.time() * 1000))
-        if len((spec.get("barrier") or {}).get("tasks") or ()) > 1:
+        if spec.get("barrier"):
             barrier.wait(spec["barrier"], self._watch, self._transcript)
         put_first(python, self._private, variables)
         for name in drop_too_long(variables):
@@ -281,6 +285,14 @@ class Boot:
             notes = ["The outputs could not be kept: %s." % error]
         for note in notes:
             self._transcript.note(note)
+
+    def _announce_outputs(self) -> None:
+        """Say in the log that outputs wait, to a backend that cannot look into our folders."""
+        from .outgoing import announced
+
+        line = announced(self._spec["output"])
+        if line:
+            self._transcript.note(line)
 
     def _write_started(self) -> None:
         pid = os.getpid()

@@ -34,7 +34,7 @@ def fetch(source: "Dict[str, Any]", cache: "Cache", secret: str) -> str:
     if checksum:
         key = cache.key("sha256", checksum, source["base"])
         return _download(source, cache, secret, key, None)
-    answer = _again(source, lambda: _open(source, secret, {}))
+    answer = _again(source, lambda: open_uri(source, secret, {}))
     try:
         stamp = _stamp(answer)
         key = cache.key("http", source["uri"], source["base"], stamp or [source["job"]])
@@ -141,7 +141,7 @@ class _Download:
             if self._validator():
                 headers["If-Range"] = self._validator()
         if answer is None:
-            answer = _open(self._source, self._secret, headers)
+            answer = open_uri(self._source, self._secret, headers)
         try:
             if start and not self._continues(answer, start):
                 file.truncate(0)  # it has changed, or the server knows no ranges: from the beginning
@@ -219,7 +219,7 @@ def _again(source: "Dict[str, Any]", ask: "Any") -> "Any":
         raise Unfetched("the server cannot be reached: %s" % error) from error
 
 
-def _open(source: "Dict[str, Any]", secret: str, headers: "Dict[str, str]") -> "Any":
+def open_uri(source: "Dict[str, Any]", secret: str, headers: "Dict[str, str]") -> "Any":
     """Send a request; return the good answer.
 
     Raises:
@@ -240,7 +240,7 @@ def _open(source: "Dict[str, Any]", secret: str, headers: "Dict[str, str]") -> "
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == 416:  # a draft as long as the file or longer: begin anew
-            return _open(source, secret, {})
+            return open_uri(source, secret, {})
         said = "the server answered %d %s" % (error.code, error.reason)
         if error.code in (408, 425, 429) or error.code >= 500:
             raise Lost(said) from None

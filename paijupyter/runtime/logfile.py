@@ -8,7 +8,7 @@ from .room import Room
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import List
+    from typing import List, Optional, Tuple
 
 INDEX_PERIOD = 0.25  # seconds between two entries of the time index
 TAIL = 64 * 1024  # bytes kept in memory for the last lines
@@ -28,9 +28,7 @@ class Log:
     """
 
     def __init__(self, folder: str, limit: int = 0, floor: int = 0) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self._log = os.open(os.path.join(folder, "log"), flags, 0o600)
-        self._index = os.open(os.path.join(folder, "log.index"), flags, 0o600)
+        self._log, self._index = self._open(folder)
         self.size = os.fstat(self._log).st_size
         self.problem = ""  # why bytes are missing, if any are
         self._limit = limit
@@ -39,6 +37,12 @@ class Log:
         self._tail = b""
         self._room = Room(folder, floor)
         self._in_line = False  # whether what is written ends within a line
+
+    def _open(self, folder: str) -> "Tuple[int, Optional[int]]":
+        """Return the descriptors of the log and of its index, if it has one."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        log = os.open(os.path.join(folder, "log"), flags, 0o600)
+        return log, os.open(os.path.join(folder, "log.index"), flags, 0o600)
 
     def append(self, data: bytes) -> None:
         """Append output of the task: all of it in one write, or what the cap leaves of it."""
@@ -77,7 +81,7 @@ class Log:
 
     def close(self) -> None:
         """Bring everything to the disk."""
-        for descriptor in (self._log, self._index):
+        for descriptor in filter(None, (self._log, self._index)):
             try:
                 os.fsync(descriptor)
             except OSError as error:
@@ -110,7 +114,7 @@ class Log:
                 self.size += written
                 self._in_line = data[written - 1 : written] != b"\n"
                 data = data[written:]
-            if now - self._indexed >= INDEX_PERIOD:
+            if self._index is not None and now - self._indexed >= INDEX_PERIOD:
                 os.write(self._index, b"%d %d\n" % (start, int(now * 1000)))
                 self._indexed = now
         except OSError as error:  # a full disk must not end the user's training

@@ -25,6 +25,11 @@ _MODES = {"100644": 0o644, "100755": 0o755, _LINK: 0}
 def unpack(package: "Dict[str, Any]", target: str, watch: "Watch") -> "Dict[bytes, State]":
     """Write every file of the package below the target folder, which must not exist.
 
+    Args:
+        package: ``manifest``, ``pack`` and ``blobs``: paths; or ``parcel``, see :mod:`.parcels`.
+        target: the folder.
+        watch: what may end the task early.
+
     Contents from the pack are held to their sha256. A blob was held to its name when it was stored, so only
     its size is looked at here.
 
@@ -34,6 +39,10 @@ def unpack(package: "Dict[str, Any]", target: str, watch: "Watch") -> "Dict[byte
     Raises:
         Failure: ``package`` if anything is missing, damaged, unsafe or does not fit on the disk.
     """
+    if package.get("parcel"):
+        from .parcels import unpack_parcel
+
+        return unpack_parcel(package["parcel"], target, watch)
     place = ""
     try:
         os.mkdir(target)

@@ -1,0 +1,24 @@
+"""The log as a container has it: its standard output, which others keep."""
+
+from .logfile import Log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional, Tuple
+
+
+class StandardOutput(Log):
+    """Writes what :class:`.logfile.Log` would write, and keeps no index.
+
+    Args:
+        limit: bytes of output to keep, 0 for all.
+    """
+
+    def __init__(self, limit: int = 0) -> None:
+        super().__init__("", limit)
+
+    def close(self) -> None:
+        """Leave it open: it is everybody's."""
+
+    def _open(self, folder: str) -> "Tuple[int, Optional[int]]":
+        return 1, None
