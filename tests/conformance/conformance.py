@@ -25,6 +25,11 @@ class Conformance:
 
     kind: str
     settings: dict[str, Any] = {}  # noqa: RUF012 - overridden, not changed
+    seconds = 60.0  # for a job to end
+
+    def text_of(self, name: str) -> str:
+        """Return a document."""
+        return (HERE / f"{name}.yaml").read_text()
 
     @pytest_asyncio.fixture
     async def backend(self, place: Place) -> AsyncIterator[Backend]:
@@ -45,14 +50,14 @@ class Conformance:
     async def test_document(self, backend: Backend, place: Place, name: str) -> None:
         """Plan without an error, run, compare."""
         expected = EXPECTED[name]
-        text = (HERE / f"{name}.yaml").read_text()
+        text = self.text_of(name)
         assert not has_errors(check(read(text)))
         job = make_job(place, text, expected.get("files"))
         plan = await backend.plan(job)
         assert not has_errors(plan.problems)
         async with watching(backend) as watch:
             await backend.submit(job, expected.get("secrets") or {})
-            await watch.final(job, 60)
+            await watch.final(job, self.seconds)
             _compare_end(watch, job, expected)
         await _compare_logs(backend, job, expected)
         for key, files in (expected.get("outputs") or {}).items():
