@@ -21,7 +21,7 @@ from paijupyter.backends.kubernetes import (
 )
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Object
-from paijupyter.backends.kubernetes.delivery import ladder
+from paijupyter.backends.kubernetes.delivery import boot_file, ladder
 from paijupyter.backends.kubernetes.render import Frame
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.spec import task_spec
@@ -84,7 +84,7 @@ class Planner:
         """Return the job's own objects, and those that it shares with others."""
         settings = self._settings
         legs = await asyncio.to_thread(ladder.choose, job, settings)
-        archive = await asyncio.to_thread(lambda: self._boot().read_bytes())
+        archive = await asyncio.to_thread(lambda: boot_file.packed(self._boot()))
         frame = Frame(
             job=job,
             settings=settings,

@@ -16,7 +16,7 @@ from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import gang, labels, names, owner_record, registries, render, volumes
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Creator, Object, owned
-from paijupyter.backends.kubernetes.delivery import ladder
+from paijupyter.backends.kubernetes.delivery import boot_file, ladder
 from paijupyter.backends.kubernetes.delivery.parcels import Parcel
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.render import Frame
@@ -209,7 +209,7 @@ class Submitter:
         return found
 
     def _boot_bytes(self) -> bytes:
-        return self._boot().read_bytes()
+        return boot_file.packed(self._boot())
 
 
 def _bare_owner(job: Job) -> Object:

@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import tarfile
+import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from jobs import job_of, role, settings
 from staging import store_package
 
 from paijupyter.backends.base import Data, Package, Place
-from paijupyter.backends.kubernetes.delivery import archive, claim, ladder, parcels, signing
+from paijupyter.backends.boot import boot_zipapp
+from paijupyter.backends.kubernetes.delivery import archive, boot_file, claim, ladder, parcels, signing
 from paijupyter.backends.kubernetes.delivery.signing import Credentials
 from paijupyter.backends.kubernetes.settings import ClaimStore, KubeSettings
 from paijupyter.errors import PaiJupyterError
@@ -64,6 +66,16 @@ def test_an_archive_is_always_the_same_and_has_the_whole_package(place: Place) -
             assert all((each.mtime, each.uid, each.mode) == (0, 0, 0o644) for each in members)
         assert contents == {name: path.read_bytes() for name, path in archive.members(package)}
         assert len(contents) == 3
+
+
+def test_the_boot_file_fits_into_a_configmap_and_runs(place: Place) -> None:
+    """P26: also after many more modules."""
+    found = boot_zipapp(place.data)
+    packed = boot_file.packed(found)
+    assert len(packed) < 500_000
+    with zipfile.ZipFile(io.BytesIO(packed)) as copy, zipfile.ZipFile(found) as archive:
+        assert copy.namelist() == archive.namelist()
+        assert all(copy.read(each) == archive.read(each) for each in archive.namelist())
 
 
 def test_parts_joined_are_the_archive(place: Place) -> None:
