@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from paijupyter.client import card_files, going, words
+from paijupyter.client.cells_source import told_rows
 from paijupyter.client.jupyter import server_address, server_base
 from paijupyter.errors import Problem, in_order
 from paijupyter.notebook.cell import ENTRY
@@ -324,6 +325,8 @@ def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tup
     yield from card_files.plan_rows(plan)
     if plan.get("objects"):
         yield "objects", _objects(plan["objects"])
+    if plan.get("cells"):
+        yield from told_rows(plan["cells"])
 
 
 def _objects(objects: Sequence[object]) -> str:

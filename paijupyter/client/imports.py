@@ -25,7 +25,8 @@ from paijupyter.package import Manifest
 _MOST_FILES = 1000
 _LARGEST = 2**19  # bytes; what is larger was generated
 _KEPT = 5000  # contents
-_OURS = frozenset({"paijupyter", "pai_tasks"})
+_OURS = frozenset({"paijupyter", "pai_tasks", "paicells", "paicarried"})
+_RUNNERS = ("paicells.py", "paicarried.py")  # of ours; what they may import they can do without
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 _INCLUDED = re.compile(r"\s*(?:-r|--requirement)[\s=]+(\S+)")
 _SHOWN = 8
@@ -172,7 +173,12 @@ def _local(manifest: Manifest) -> set[str]:
 def _imports(
     root: Path, manifest: Manifest, generated: Mapping[str, bytes]
 ) -> Iterator[tuple[str, Mapping[str, bool]]]:
-    files = [each for each in manifest.entries if each.path.endswith(".py") and each.size <= _LARGEST]
+    ours = {path for path in generated if path.endswith(_RUNNERS)}
+    files = [
+        each
+        for each in manifest.entries
+        if each.path.endswith(".py") and each.size <= _LARGEST and each.path not in ours
+    ]
     kept = _Kept()
     for entry in files[:_MOST_FILES]:
         found = kept.get(entry.sha256)

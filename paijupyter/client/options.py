@@ -9,10 +9,13 @@ import argparse
 from collections.abc import Mapping, Sequence
 
 from paijupyter.client.data_options import DATA_VERB
+from paijupyter.client.entering_options import ENTERING_VERBS
+from paijupyter.client.export_options import EXPORT_VERB
 from paijupyter.client.history_options import HISTORY_VERBS
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
 from paijupyter.client.settings_options import PROFILE_VERB, SECRET_VERB
 from paijupyter.client.submit_options import AFTER, FILE, PARAM, RESUME_FROM, SECRET, SUBMIT_OPTIONS
+from paijupyter.client.sweep_options import GROUP, ONLY, SWEEP_OPTIONS
 from paijupyter.errors import UsageProblem
 
 REF = Option(
@@ -40,9 +43,21 @@ VERBS: tuple[Verb, ...] = (
         ("plan --role worker:4,gpu=1 train.py", "plan -f job.yaml"),
     ),
     Verb(
+        "sweep",
+        "Run one template, script or cell as many experiments, each a job of one group.",
+        SWEEP_OPTIONS,
+        (
+            "sweep template.yaml --experiments experiments.yaml --wait",
+            "sweep train.py --grid lr=0.1,0.01 --grid batch=32,64 --at-once 2",
+            "sweep template.yaml -x experiments.yaml --only 1,3-5 --print",
+        ),
+    ),
+    Verb(
         "list",
         "List jobs, the latest first.",
         (
+            Option("--groups", "List groups of experiments", kind="flag", default="jobs"),
+            GROUP,
             Option(
                 "--state",
                 "Only jobs in this state",
@@ -59,8 +74,8 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "get",
         "Show one job: its state and reason, roles, parameters, outputs, and why it failed.",
-        (REF, JSON),
-        ("get last", "get mnist-k3f9qd --json"),
+        (REF, GROUP, JSON),
+        ("get last", "get mnist-k3f9qd --json", "get --group sweep-lr"),
         aliases=("describe", "status"),
     ),
     Verb(
@@ -71,20 +86,29 @@ VERBS: tuple[Verb, ...] = (
             Option("--follow", "Go on until the job ends", kind="flag", short="-f", default="show and end"),
             Option("--task", "Only this task, for example worker-0", metavar="ROLE-N", default="all tasks"),
             Option("--tail", "Only the last lines of each task", metavar="N", short="-n", default="all"),
+            GROUP,
+            ONLY,
         ),
         ("logs last -f", "logs mnist --task worker-0 -n 50"),
     ),
-    Verb("stop", "Stop a job. Its record and logs stay.", (REF, JSON), ("stop last",)),
+    Verb(
+        "stop",
+        "Stop a job. Its record and logs stay.",
+        (REF, GROUP, JSON),
+        ("stop last", "stop --group sweep-lr"),
+    ),
     Verb(
         "retry",
         "Submit the same document and package once more, as a new job.",
         (
             REF,
             Option("--resume", "Begin with the checkpoints that the job left", kind="flag", default="anew"),
+            GROUP,
+            ONLY,
             SECRET,
             *AFTER[1:],
         ),
-        ("retry last --wait", "retry last --resume"),
+        ("retry last --wait", "retry last --resume", "retry --group sweep-lr"),
     ),
     Verb(
         "clone",
@@ -103,24 +127,10 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "delete",
         "Delete the record, logs and outputs of a job that has ended. This cannot be undone.",
-        (REF,),
-        ("delete mnist-k3f9qd",),
+        (REF, GROUP),
+        ("delete mnist-k3f9qd", "delete --group sweep-lr"),
     ),
-    Verb(
-        "export",
-        "Print the job document.",
-        (
-            REF,
-            Option(
-                "--what",
-                "`source` is your text byte for byte, `submitted` what the profile made of it",
-                choices=("source", "submitted"),
-                default="source",
-            ),
-            Option("--to", "File to write it to", metavar="FILE", default="shown"),
-        ),
-        ("export last --to job.yaml",),
-    ),
+    EXPORT_VERB,
     Verb(
         "pull",
         "Bring the outputs of a job into a folder.",
@@ -128,6 +138,7 @@ VERBS: tuple[Verb, ...] = (
             REF,
             Option("--to", "Folder they go to", metavar="DIR", default="<job name> in this folder"),
             Option("--path", "Only this output file or glob", kind="list", metavar="GLOB", default="all"),
+            GROUP,
         ),
         ("pull last --to results",),
     ),
@@ -137,10 +148,12 @@ VERBS: tuple[Verb, ...] = (
         (
             REF,
             Option("--timeout", "Give up waiting after this time: 45s, 30m", metavar="TIME", default="never"),
+            GROUP,
             JSON,
         ),
         ("wait last",),
     ),
+    *ENTERING_VERBS,
     Verb("version", "Show the version here and of the engine.", (JSON,)),
     Verb(
         "doctor",

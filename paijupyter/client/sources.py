@@ -7,13 +7,17 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from paijupyter.client.cells_source import CellsRun, cells_run, is_cells, requirements_file
 from paijupyter.client.notebook_source import NotebookRun, is_notebook, notebook_run
 from paijupyter.errors import Problem, UsageProblem
 
+if TYPE_CHECKING:
+    from paijupyter.notebook.session import Session
+
 # Options that only make sense where we write the document.
-_WRITES = {
+WRITES = {
     "role": "--role",
     "gpu": "--gpu",
     "cpu": "--cpu",
@@ -29,6 +33,10 @@ _WRITES = {
     "retry": "--retry",
     "install": "--install",
     "virtual_cluster": "--virtual-cluster",
+    "cells": "--cells",
+    "with_cells": "--with-cells",
+    "carry": "--carry",
+    "order": "--order",
     "until": "--until",
     "timeout": "--timeout",
     "sh": "--sh",
@@ -49,6 +57,7 @@ class Origin:
         cell_id: the front end's id of the cell, where it sends one.
         cell_number: place of the cell in its notebook, from 1, where known.
         kernel: id of the kernel, the scope of ``last`` in a notebook.
+        session: what that kernel ran and has.
     """
 
     surface: str
@@ -58,6 +67,7 @@ class Origin:
     cell_id: str | None = None
     cell_number: int | None = None
     kernel: str | None = None
+    session: Session | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,8 @@ class Source:
         extra_files: generated files of the package.
         body: text of the cell, for its hash.
         problems: warnings found on the way.
-        notebook: the notebook that the tasks run, where they run one.
+        notebook: the notebook that the tasks run, or whose cells they run.
+        told: of each cell whether it is in a script of cells, and why.
     """
 
     document: str
@@ -79,6 +90,7 @@ class Source:
     body: str = ""
     problems: tuple[Problem, ...] = ()
     notebook: Path | None = None
+    told: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,7 @@ class _Run:
     extra_files: Mapping[str, bytes] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     notebook: NotebookRun | None = None
+    cells: CellsRun | None = None
 
 
 def source_of(options: Namespace, origin: Origin, body: str | None) -> Source:
@@ -111,7 +124,7 @@ def source_of(options: Namespace, origin: Origin, body: str | None) -> Source:
 
 
 def _given_document(options: Namespace, origin: Origin, body: str | None) -> Source:
-    clash = [name for attribute, name in _WRITES.items() if getattr(options, attribute)]
+    clash = [name for attribute, name in WRITES.items() if getattr(options, attribute)]
     if clash:
         raise UsageProblem(
             f"Option `{clash[0]}` does not go with a whole job document.", "Write it in the document."
@@ -127,7 +140,7 @@ def _given_document(options: Namespace, origin: Origin, body: str | None) -> Sou
         folder = path.parent
     text, problems, data = overridden(text, options)
     named = ((data.get("extras") or {}).get("paijupyter") or {}).get("package")
-    root = None if named else _root(options, origin.folder if options.package else folder)
+    root = None if named else package_root(options, origin.folder if options.package else folder)
     return Source(text, root, body=body or "", problems=problems)
 
 
@@ -177,15 +190,16 @@ def _written_document(options: Namespace, origin: Origin, body: str | None) -> S
     from paijupyter.protocol.quantities import parse_duration
     from paijupyter.protocol.secrets import parse_secret
 
-    root = _root(options, origin.folder)
-    run = _run(options, origin, root, body)
+    root = package_root(options, origin.folder)
     roles = _roles(options)
+    run = _run(options, origin, root, body, [role.name for role in roles if role.instances])
+    required = requirements_file(options, run.cells, root, _requirements(options, root)) if run.cells else {}
     document = build_document(
         JobOptions(
             name=options.name or run.name,
-            commands=_per_role(options, run.commands, [role.name for role in roles]),
+            commands=_per_role(options, run, [role.name for role in roles]),
             roles=roles,
-            parameters=run.notebook.parameters if run.notebook else parameters_of(options),
+            parameters=_typed(options, run),
             secrets=[parse_secret(text) for text in options.secret],
             image=options.image,
             env=dict(parse_env(text) for text in options.env),
@@ -195,13 +209,21 @@ def _written_document(options: Namespace, origin: Origin, body: str | None) -> S
             storages=[_storage(text) for text in options.storage],
             notebook=_notebook(origin, root, run.notebook),
             retry_count=whole(options.retry, "--retry", least=0) or 0,
-            requirements=_requirements(options, root),
+            requirements=next(iter(required), None) or _requirements(options, root),
             install=options.install,
             virtual_cluster=options.virtual_cluster,
         )
     )
-    runs = run.notebook.path if run.notebook else None
-    return Source(write(document), root, run.extra_files, body or "", run.problems, runs)
+    runs = run.notebook.path if run.notebook else run.cells.path if run.cells else None
+    told = run.cells.told if run.cells else ()
+    files = {**run.extra_files, **required}
+    return Source(write(document), root, files, body or "", run.problems, runs, told)
+
+
+def _typed(options: Namespace, run: _Run) -> Mapping[str, Any]:
+    """Return the parameters as what runs wants them."""
+    wants = run.notebook or run.cells
+    return wants.parameters if wants else parameters_of(options)
 
 
 def parameters_of(options: Namespace) -> dict[str, Any]:
@@ -232,14 +254,19 @@ def _storage(text: str) -> dict[str, str]:
     return {"name": name, "mountPath": mount} if mount else {"name": name}
 
 
-def _root(options: Namespace, folder: Path) -> Path:
+def package_root(options: Namespace, folder: Path) -> Path:
+    """Return the folder of the trainer package.
+
+    Raises:
+        UsageProblem: it does not exist.
+    """
     root = folder / Path(options.package).expanduser() if options.package else folder
     if not root.is_dir():
         raise UsageProblem(f"Package folder `{root}` does not exist.", "Name another with --package DIR.")
     return root.resolve()
 
 
-def _run(options: Namespace, origin: Origin, root: Path, body: str | None) -> _Run:
+def _run(options: Namespace, origin: Origin, root: Path, body: str | None, roles: Sequence[str]) -> _Run:
     fallback = origin.notebook.stem if origin.notebook else "cell"
     if body is not None:
         if options.script:
@@ -247,11 +274,15 @@ def _run(options: Namespace, origin: Origin, root: Path, body: str | None) -> _R
                 f"Script `{options.script}` does not go with a cell below it.",
                 "Use %paijob submit for a script, or remove it.",
             )
+        if is_cells(options):
+            return _of_cells(options, origin, roles, body)
         if options.sh:
             return _Run(_shell_lines(body), fallback)
         return _python_cell(body, options, origin, fallback)
     if options.sh:
         raise UsageProblem("Option `--sh` needs a cell with shell commands below it.")
+    if is_cells(options):
+        return _of_cells(options, origin, roles, None)
     if is_notebook(options):
         found = notebook_run(options, origin, root)
         return _Run([found.command], found.path.stem, found.extra_files, found.problems, found)
@@ -262,6 +293,11 @@ def _run(options: Namespace, origin: Origin, root: Path, body: str | None) -> _R
     raise UsageProblem(
         "Job has nothing to run.", "Name a script, or use --command COMMAND, -f JOB.YAML or a cell."
     )
+
+
+def _of_cells(options: Namespace, origin: Origin, roles: Sequence[str], body: str | None) -> _Run:
+    found = cells_run(options, origin, roles, body)
+    return _Run((), found.name, found.files, found.problems, cells=found)
 
 
 def _python_cell(body: str, options: Namespace, origin: Origin, name: str) -> _Run:
@@ -342,7 +378,7 @@ def _roles(options: Namespace) -> list[Any]:
     return [replace(roles[0], **more)]
 
 
-def _per_role(options: Namespace, commands: Sequence[str], roles: Sequence[str]) -> dict[str, list[str]]:
+def _per_role(options: Namespace, run: _Run, roles: Sequence[str]) -> dict[str, list[str]]:
     """Give each role its commands: its own ``--command``, else the common one, else the cell or script."""
     own: dict[str, list[str]] = {}
     common: list[str] = []
@@ -352,12 +388,13 @@ def _per_role(options: Namespace, commands: Sequence[str], roles: Sequence[str])
             own.setdefault(role, []).append(command)
         else:
             common.append(text)
-    if common and commands:
+    runs = {role: list(run.cells.commands.get(role, ()) if run.cells else run.commands) for role in roles}
+    if common and any(runs.values()):
         raise UsageProblem(
             "Option `--command` for all roles does not go with a cell or script.",
             "Write --command ROLE=COMMAND for a role that runs something else.",
         )
-    return {role: own.get(role) or common or list(commands) for role in roles}
+    return {role: own.get(role) or common or runs[role] for role in roles}
 
 
 def _requirements(options: Namespace, root: Path) -> str | None:

@@ -8,7 +8,7 @@ import sys
 import uuid
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,6 +54,7 @@ class Submission:
         left_out: what the package leaves out, each in words.
         problems: warnings found before the engine was asked.
         beside: what is being found about the package meanwhile.
+        told: of each cell of a script whether it is in, and why.
     """
 
     request: Mapping[str, Any]
@@ -61,6 +62,7 @@ class Submission:
     left_out: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     beside: Beside | None = None
+    told: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,32 @@ def prepare(
         raise UsageProblem("Options `--again` and `--replace` exclude each other.")
     options, hints = with_defaults(options, origin.folder, document=_whole_document(options, origin, body))
     secrets = tuple(parse_secret(text) for text in options.secret)
-    source = source_of(options, origin, body)
+    found = packed(source_of(options, origin, body), options, origin, progress)
+    return replace(found, secrets=secrets, problems=(*found.problems, *hints))
+
+
+def packed(
+    source: Source,
+    options: Namespace,
+    origin: Origin,
+    progress: Progress | None = None,
+    documents: Sequence[str] | None = None,
+) -> Submission:
+    """Make the request of a source: its package and its data go into the store of this host.
+
+    Args:
+        source: what is submitted.
+        options: parsed options of ``submit`` or ``plan``.
+        origin: where they come from.
+        progress: called with bytes done and bytes in all while package and data are read.
+        documents: the documents whose data travel; by default the source's.
+    """
     package, left_out, problems, beside = _package(source, origin, progress)
-    data, found = data_of(source.document, _data_folder(options, origin), progress)
-    problems += found
+    data = dict[str, str]()
+    for document in [source.document] if documents is None else documents:
+        taken, found = data_of(document, _data_folder(options, origin), progress)
+        data |= taken
+        problems += found
     request = {
         "document": source.document,
         "profile": options.profile,
@@ -127,7 +151,7 @@ def prepare(
         "mode": "again" if options.again else "replace" if options.replace else "normal",
         "resumeFrom": options.resume_from,
     }
-    return Submission(request, secrets, left_out, (*source.problems, *problems, *hints), beside)
+    return Submission(request, (), left_out, (*source.problems, *problems), beside, source.told)
 
 
 def _whole_document(options: Namespace, origin: Origin, body: str | None) -> Callable[[], str] | None:
@@ -257,6 +281,8 @@ def plan(client: Submitter, submission: Submission, patience: float | None = Non
         ours += more
     both = in_order([*ours, *(Problem.from_json(each) for each in found.get("problems") or ())])
     found["problems"] = [each.to_json() for each in both]
+    if submission.told:
+        found["cells"] = list(submission.told)
     found["ok"] = bool(found.get("ok", True)) and not any(each.severity == "error" for each in both)
     return found
 

@@ -148,8 +148,39 @@ RESUME_FROM = Option(
     metavar="JOB",
     default="an empty folder",
 )
+CELLS = Option(
+    "--cells",
+    "Of a notebook: cells to run as a script with all that they need: tags, numbers 3,5-7, all",
+    kind="list",
+    metavar="TAG|N",
+    default="the whole notebook runs",
+)
+CARRY = Option(
+    "--carry",
+    "Object of this kernel that travels with the cells, in the safest format it has",
+    kind="list",
+    metavar="NAME",
+    default="none",
+    surfaces=("magic",),
+)
+ORDER = Option(
+    "--order",
+    "Which order of the cells holds where they ran in another than that of the page",
+    choices=("page", "run"),
+    default="asked where it matters",
+)
 _HOW = (
     RESUME_FROM,
+    CELLS,
+    Option(
+        "--with-cells",
+        "Take along what the cell below needs of the cells above it",
+        kind="flag",
+        default="the cell alone",
+        surfaces=("magic",),
+    ),
+    CARRY,
+    ORDER,
     Option(
         "--until",
         "Of a notebook: the last cell that runs, by its number, id or tag",

@@ -77,6 +77,19 @@ def run(
     """
     if options.verb == "doctor":
         return _doctor(connect, origin)
+    if options.verb == "export" and options.job and options.job.endswith((".ipynb", "this-notebook")):
+        from paijupyter.client.export_verb import export_notebook
+
+        return export_notebook(options, origin)
+    if getattr(options, "group", None) or getattr(options, "groups", False):
+        from paijupyter.client import group_verbs
+
+        return group_verbs.run(connect(), options, origin, ask)
+    if options.verb in ("exec", "forward"):
+        from paijupyter.client import entering
+
+        client = connect()
+        return entering.carry_out(client, options, find(client, options, origin)["id"])
     if options.verb == "secret":
         from paijupyter.client import settings_verbs
 

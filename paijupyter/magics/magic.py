@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
+from paijupyter.magics.history import Recorder
+
 if TYPE_CHECKING:
     from paijupyter.magics.runner import Runner
 
@@ -18,6 +20,10 @@ class PaiMagics(Magics):
     """``%paijob VERB`` carries out a verb, ``%%paijob`` submits the cell below it."""
 
     _runner: Runner | None = None
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self._recorder = Recorder(shell)
 
     @no_var_expand
     @line_cell_magic
@@ -32,7 +38,7 @@ class PaiMagics(Magics):
         if self._runner is None:
             from paijupyter.magics.runner import Runner
 
-            self._runner = Runner(self.shell)
+            self._runner = Runner(self.shell, self._recorder)
         return self._runner
 
 

@@ -20,9 +20,11 @@ from paijupyter.magics.show import Display, PackageProgress, show, write
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient
     from paijupyter.client.job import Job
+    from paijupyter.magics.history import Recorder
     from paijupyter.magics.live import Follower
 
 _SUBMITS = ("submit", "plan")
+_WITH_CELL = (*_SUBMITS, "sweep")
 _UNFINISHED = "The job of this cell has not ended, so nothing was submitted: --again submits another."
 
 
@@ -37,8 +39,9 @@ class Detached(KeyboardInterrupt):
 class Runner:
     """Carries out lines and cells for one shell."""
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: Any, recorder: Recorder) -> None:
         self._shell = shell
+        self._recorder = recorder
         self._client: JobsClient | None = None
         self._follower: Follower | None = None
 
@@ -73,13 +76,13 @@ class Runner:
             show(self._shell, asked.text)
 
     def _cell(self, words: Sequence[str], cell: str) -> None:
-        verb, rest = (words[0], words[1:]) if words and words[0] in _SUBMITS else ("submit", words)
-        parsed = options.parse_verb(verb, rest, "magic", prog="%%paijob")
-        self._cell_or_line(parsed, cell)
+        verb, rest = (words[0], words[1:]) if words and words[0] in _WITH_CELL else ("submit", words)
+        prog = "%%paijob sweep" if verb == "sweep" else "%%paijob"
+        self._cell_or_line(options.parse_verb(verb, rest, "magic", prog=prog), cell)
 
     def _verb(self, words: Sequence[str]) -> None:
         parsed = options.parse_verb(words[0], words[1:], "magic")
-        if parsed.verb in _SUBMITS:
+        if parsed.verb in _WITH_CELL:
             self._cell_or_line(parsed, None)
         elif parsed.verb == "logs":
             self._logs(parsed)
@@ -96,6 +99,10 @@ class Runner:
             self._json(reply.data)
         elif reply.submitted and reply.view is not None:
             self._new_job(reply.view, parsed, reply.problems)
+        elif getattr(parsed, "group", None) and parsed.verb in ("get", "retry"):
+            from paijupyter.magics import sweep
+
+            sweep.show_group(self._shell, self.client, reply.data, wait=getattr(parsed, "wait", False))
         elif reply.view is not None and parsed.verb == "get":
             self._card(reply.view)
         else:
@@ -146,7 +153,11 @@ class Runner:
         return self._submit(options.parse_verb("submit", words, "magic"), cell)
 
     def _cell_or_line(self, parsed: Namespace, cell: str | None) -> None:
-        if parsed.plan or parsed.verb == "plan":
+        if parsed.verb == "sweep":
+            from paijupyter.magics import sweep
+
+            sweep.run(self._shell, self.client, parsed, self.origin(), cell)
+        elif parsed.plan or parsed.verb == "plan":
             self._plan(parsed, cell)
         else:
             self._submit(parsed, cell)
@@ -213,9 +224,15 @@ class Runner:
         from paijupyter.client.job import Job
         from paijupyter.protocol.quantities import parse_duration
 
+        timeout = parse_duration(parsed.timeout) if parsed.timeout else None
+        if parsed.group:
+            from paijupyter.magics import sweep
+
+            sweep.wait_verb(self._shell, self.client, parsed.group, timeout)
+            return
         job = Job(verbs.find(self.client, parsed, self.origin()), self.client)
         try:
-            job.wait(parse_duration(parsed.timeout) if parsed.timeout else None)
+            job.wait(timeout)
         except KeyboardInterrupt:
             raise Detached(
                 f"Waiting has ended; `{job.name}` goes on. Stop it with: %paijob stop {job.name}"
@@ -226,6 +243,12 @@ class Runner:
     def _logs(self, parsed: Namespace) -> None:
         from paijupyter.client.follow import prefixed
 
+        if parsed.group:
+            from paijupyter.client import group_verbs
+
+            for block in group_verbs.logs(self.client, parsed):
+                write(block)
+            return
         view = verbs.find(self.client, parsed, self.origin())
         chunks = self.client.logs(
             view["id"], task=parsed.task, follow=parsed.follow, tail=whole(parsed.tail, "--tail")
@@ -245,7 +268,16 @@ class Runner:
         folder = notebook.parent if notebook is not None and notebook.parent.is_dir() else here
         get_parent = getattr(self._shell, "get_parent", None)
         cell = cell_of(get_parent() if get_parent else {}, notebook)
-        return Origin("magic", folder, sys.executable, notebook, cell.id, cell.number, kernel_id(self._shell))
+        return Origin(
+            "magic",
+            folder,
+            sys.executable,
+            notebook,
+            cell.id,
+            cell.number,
+            kernel_id(self._shell),
+            self._recorder.session(cell.id),
+        )
 
 
 def kernel_id(shell: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from paijupyter.errors import UsageProblem
-from paijupyter.notebook.parts import ROLE
+from paijupyter.notebook.parts import ROLE, SKIP
 from paijupyter.notebook.reading import NotebookCell
 
 EVERYTHING = "all"
@@ -41,7 +41,7 @@ def _meant(word: str, cells: Sequence[NotebookCell]) -> set[int]:
     numbers = {cell.number for cell in cells}
     first, dash, last = word.partition("-")
     if word == EVERYTHING:
-        return numbers
+        return {cell.number for cell in cells if SKIP not in cell.tags and not _submits(cell)}
     if first.isdigit() and (not dash or last.isdigit()):
         meant = set(range(int(first), int(last or first) + 1)) & numbers
         if not meant or (not dash and int(first) not in numbers):
@@ -74,3 +74,9 @@ def ran_as_on_page(cells: Sequence[NotebookCell]) -> bool:
     """Say whether the execution counts grow down the page, as far as cells ran."""
     counts = [cell.executed for cell in cells if cell.executed is not None]
     return counts == sorted(counts)
+
+
+def _submits(cell: NotebookCell) -> bool:
+    """Say whether a cell only submits a job or looks after one."""
+    lines = [line for line in cell.source.splitlines() if line.strip()]
+    return lines[0].startswith("%%paijob") or all(line.startswith("%paijob") for line in lines)

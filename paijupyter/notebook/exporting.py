@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
@@ -124,9 +124,9 @@ def export(notebook: Notebook, wanted: Wanted) -> Export:
         )
     found = Export()
     tagged = [role for role in choosing.roles(code) if _is_role(role, wanted, found)]
-    parts = parts_of(_ordered(code, wanted), wanted.folder)
-    for role in wanted.roles if tagged else [""]:
-        meant = choosing.chosen(code, wanted.cells, role)
+    by_role = {role: choosing.chosen(code, wanted.cells, role) for role in (wanted.roles if tagged else [""])}
+    parts = parts_of(_ordered(code, wanted), wanted.folder, set().union(*by_role.values()))
+    for role, meant in by_role.items():
         if not meant:
             raise UsageProblem(
                 f"Role `{role}` has no cells.", f"Tag them `pai:role={role}`, or `pai:export` for all roles."
@@ -157,9 +157,8 @@ def _order_questions(
     """Ask which order is meant, where that in which cells ran makes another script than the page."""
     if choosing.ran_as_on_page(code):
         return []
-    run = slice_of(
-        parts_of(choosing.in_run_order(code), wanted.folder), meant, [*wanted.carried, *wanted.parameters]
-    )
+    parts = parts_of(choosing.in_run_order(code), wanted.folder, meant)
+    run = slice_of(parts, meant, [*wanted.carried, *wanted.parameters])
     if run.numbers == page.numbers:
         return []
     counts = {cell.number: cell.executed for cell in code}
@@ -260,12 +259,6 @@ def _writes_itself(found: Export, parts: Sequence[Part], notebook: Notebook) -> 
     return problems
 
 
-def with_body(notebook: Notebook, number: int, source: str) -> Notebook:
-    """Return a notebook in which a cell has another source."""
-    cells = tuple(replace(cell, source=source) if cell.number == number else cell for cell in notebook.cells)
-    return replace(notebook, cells=cells)
-
-
 def told_lines(told: Sequence[Told]) -> list[str]:
     """Return the report as lines for people: a sign, the cell, why."""
     lines = []
@@ -273,8 +266,3 @@ def told_lines(told: Sequence[Told]) -> list[str]:
         role = f" [{each.role}]" if each.role else ""
         lines.append(f"{'+' if each.included else '-'} cell {each.number}{role}: {each.why}")
     return lines
-
-
-def numbers_in(export_: Export) -> Mapping[str, tuple[int, ...]]:
-    """Return the numbers of the cells of each role."""
-    return {role: script.cells for role, script in export_.scripts.items()}

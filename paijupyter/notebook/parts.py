@@ -6,7 +6,7 @@ import ast
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,12 +63,15 @@ class Part:
         return False if name in self.effects.binds else None
 
 
-def parts_of(cells: Iterable[NotebookCell], folder: Path | None = None) -> list[Part]:
+def parts_of(
+    cells: Iterable[NotebookCell], folder: Path | None = None, chosen: Collection[int] = ()
+) -> list[Part]:
     """Read code cells, in the order in which they run.
 
     Args:
         cells: the cells; those that are not code are left out.
         folder: where modules of the notebook lie, for star imports of them.
+        chosen: numbers of cells that are in, whatever their tags say.
     """
     code = [cell for cell in cells if cell.is_code]
     bound = _bound(code)
@@ -78,7 +81,7 @@ def parts_of(cells: Iterable[NotebookCell], folder: Path | None = None) -> list[
         translated = translate(cell, bound)
         facts = facts_of(translated.tree)
         part = Part(cell, translated, facts)
-        if not part.is_skipped and not translated.submits:
+        if cell.number in chosen or not (part.is_skipped or translated.submits):
             part.effects = flow.go_through(facts)
         _look_at_commands(part)
         _look_at_stars(part, folder)

@@ -179,12 +179,13 @@ def _cell(data: object, number: int, name: str) -> NotebookCell:
         str(data["cell_type"]),
         source,
         cell_id if isinstance(cell_id, str) else None,
-        _tags(data, source),
+        tags_of(data, source),
         count if isinstance(count, int) else None,
     )
 
 
-def _tags(data: Mapping[str, Any], source: str) -> tuple[str, ...]:
+def tags_of(data: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    """Return the tags of a cell: those of its metadata, and those that its first lines name in comments."""
     given = _mapping(data.get("metadata")).get("tags")
     tags = [tag for tag in given if isinstance(tag, str)] if isinstance(given, list) else []
     for line in source.split("\n"):

@@ -1,0 +1,202 @@
+"""``--cells``, ``--with-cells`` and ``export NOTEBOOK``: cells of a notebook as what a job runs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paijupyter.errors import Problem, UsageProblem
+
+if TYPE_CHECKING:
+    from paijupyter.client.sources import Origin
+    from paijupyter.notebook.carrying import Carried
+    from paijupyter.notebook.exporting import Export
+    from paijupyter.notebook.reading import Notebook
+    from paijupyter.notebook.session import Cells
+
+FOLDER = ".paijob/"
+_WITHOUT_TAG = "pai:export"
+
+
+@dataclass(frozen=True, slots=True)
+class CellsRun:
+    """Cells that are to run.
+
+    Attributes:
+        name: of the job.
+        commands: of each role.
+        parameters: typed, with the defaults of the notebook's own.
+        requirements: lines of a requirements file.
+        files: generated files of the package.
+        told: of each cell, and each object, what there is to say.
+        problems: what was found on the way.
+        path: the notebook, where it is known.
+        cells: number and id of each cell, for links to them.
+    """
+
+    name: str
+    commands: Mapping[str, Sequence[str]]
+    parameters: Mapping[str, Any]
+    requirements: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    told: tuple[Mapping[str, Any], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    path: Path | None = None
+
+
+def is_cells(options: Namespace) -> bool:
+    """Whether what is to run are cells of a notebook."""
+    return bool(options.cells) or bool(options.with_cells)
+
+
+def cells_run(
+    options: Namespace, origin: Origin, roles: Sequence[str], body: str | None, folder: str | None = None
+) -> CellsRun:
+    """Make the scripts of the cells that the options choose.
+
+    Args:
+        options: parsed options of ``submit``, ``plan`` or ``export``.
+        origin: where they come from.
+        roles: roles of the job.
+        body: the cell below the magic, or None.
+        folder: where in the package the scripts go; by default where the options say.
+
+    Raises:
+        UsageProblem: the notebook cannot be read, a cell does not exist, an object cannot be carried.
+    """
+    from paijupyter.notebook.carrying import Carried, carry
+    from paijupyter.notebook.exporting import Wanted, export
+
+    _check(options, body)
+    folder = getattr(options, "script_folder", FOLDER) if folder is None else folder
+    cells = cells_named(options, origin, body)
+    given = _parameters(cells.notebook, options)
+    carried = Carried()
+    if options.carry:
+        if origin.session is None:
+            hint = "Submit from the notebook: %paijob submit this-notebook --cells … --carry NAME"
+            raise UsageProblem("Option `--carry` needs a kernel, and the command line has none.", hint)
+        carried = carry(options.carry, origin.session.names)
+    chosen = list(options.cells) or ([str(cells.current)] if cells.current else [_WITHOUT_TAG])
+    wanted = Wanted(
+        chosen,
+        roles,
+        tuple(given),
+        tuple(name for name, *_ in carried.told),
+        options.order or "",
+        origin.folder,
+        cells.history,
+    )
+    found = export(cells.notebook, wanted)
+    stem = cells.notebook.path.stem if cells.notebook.path else "cells"
+    files = {f"{folder}{name}": content for name, content in found.script_files(stem).items()}
+    files.update(found.files)
+    files.update(_carried_files(carried, folder))
+    return CellsRun(
+        stem,
+        {role: [found.command(role, folder, stem)] for role in roles},
+        {**_defaults(cells.notebook, found), **given},
+        (*found.requirements, *carried.requirements),
+        files,
+        (*_told(found), *_told_objects(carried)),
+        (*cells.problems, *found.problems),
+        cells.notebook.path,
+    )
+
+
+def _check(options: Namespace, body: str | None) -> None:
+    if options.with_cells and body is None:
+        raise UsageProblem(
+            "Option `--with-cells` needs a cell below it.",
+            "For chosen cells: submit this-notebook --cells TAG",
+        )
+    if options.with_cells and (options.sh or options.yaml):
+        raise UsageProblem("Option `--with-cells` is for a cell with Python.")
+    if options.cells and body is None and not options.script:
+        raise UsageProblem(
+            "Option `--cells` needs a notebook.", "Name it: submit NAME.ipynb --cells TAG, or this-notebook."
+        )
+
+
+def cells_named(options: Namespace, origin: Origin, body: str | None) -> Cells:
+    """Return the cells of the notebook that the options name, or of the one that they are given in."""
+    from paijupyter.client.notebook_source import THIS
+    from paijupyter.notebook.session import cells_of
+
+    if body is None and options.script and options.script != THIS:
+        path = (origin.folder / Path(options.script).expanduser()).resolve()
+        here = origin.notebook is not None and origin.notebook.resolve() == path
+        return cells_of(origin.session if here else None, path, None, None)
+    return cells_of(origin.session, origin.notebook, origin.cell_id, body)
+
+
+def _parameters(notebook: Notebook, options: Namespace) -> dict[str, Any]:
+    from paijupyter.notebook.declared import fitted
+    from paijupyter.protocol.parameters import parse_parameter
+
+    return fitted(notebook, {parse_parameter(text)[0]: text.partition("=")[2] for text in options.param})
+
+
+def _defaults(notebook: Notebook, found: Export) -> dict[str, Any]:
+    """Return the plain defaults of the notebook's own parameters, so that a document shows them."""
+    from paijupyter.notebook.declared import declared
+
+    if not found.parameters:
+        return {}
+    plain = (bool, int, float, str)
+    return {each.name: each.default for each in declared(notebook) if isinstance(each.default, plain)}
+
+
+def _carried_files(carried: Carried, folder: str) -> dict[str, bytes]:
+    from paijupyter.notebook.exporting import LOADER, support
+
+    if not carried.files:
+        return {}
+    files = {f"{folder}{name}": content for name, content in carried.files.items()}
+    return {**files, f"{folder}{LOADER}": support(LOADER)}
+
+
+def _told(found: Export) -> list[dict[str, Any]]:
+    return [
+        {"cell": each.number, "included": each.included, "why": each.why, "role": each.role}
+        for each in found.told
+    ]
+
+
+def _told_objects(carried: Carried) -> list[dict[str, Any]]:
+    return [
+        {"object": name, "type": kind, "bytes": size, "format": form}
+        for name, kind, size, form in carried.told
+    ]
+
+
+def requirements_file(options: Namespace, run: CellsRun, root: Path, given: str | None) -> dict[str, bytes]:
+    """Return the requirements file that has the package's own and those of the cells, if they have any."""
+    if not run.requirements:
+        return {}
+    own = given or ("requirements.txt" if (root / "requirements.txt").is_file() else "")
+    folder = getattr(options, "script_folder", FOLDER)
+    if folder:
+        head = f"-r ../{own}\n" if own else ""
+    else:
+        head = (root / own).read_text("utf-8", "replace").rstrip("\n") + "\n" if own else ""
+    return {f"{folder}requirements.txt": (head + "".join(f"{line}\n" for line in run.requirements)).encode()}
+
+
+def told_rows(told: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return label and sentence of each thing that is told, for people."""
+    from paijupyter.client.words import size
+
+    rows = []
+    for each in told:
+        if "object" in each:
+            form = "cloudpickle" if each["format"] == "pickle" else each["format"]
+            rows.append((f"carried {each['object']}", f"{each['type']}, {size(each['bytes'])}, as {form}"))
+        else:
+            role = f" {each['role']}" if each.get("role") else ""
+            sign = "+" if each["included"] else "-"
+            rows.append((f"{sign} cell {each['cell']}{role}", str(each["why"])))
+    return rows
