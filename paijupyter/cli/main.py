@@ -71,7 +71,7 @@ def _run(words: list[str]) -> int:
     parsed = options.parse_verb(words[0], words[1:], "cli")
     if parsed.verb == "plan" or (parsed.verb == "submit" and parsed.plan):
         return _plan(parsed)
-    run = {"submit": _submit, "logs": _logs, "wait": _wait}.get(parsed.verb, _reply)
+    run = {"submit": _submit, "sweep": _sweep, "logs": _logs, "wait": _wait, "exec": _exec}.get(parsed.verb, _reply)
     return run(parsed)
 
 
@@ -112,6 +112,12 @@ def _submit(parsed: Namespace) -> int:
     for problem in submitted.problems:
         terminal.complain(card.problem_text(problem))
     return _submitted(client, submitted.view, parsed, created=submitted.created)
+
+
+def _sweep(parsed: Namespace) -> int:
+    from paijupyter.cli import sweep
+
+    return sweep.sweep(_client(), parsed, _origin())
 
 
 def _submitted(
@@ -173,6 +179,12 @@ def _logs(parsed: Namespace) -> int:
     from paijupyter.client.follow import prefixed
 
     client = _client()
+    if parsed.group:
+        from paijupyter.client import group_verbs
+
+        for block in group_verbs.logs(client, parsed):
+            terminal.write_log(block, sys.stdout)
+        return SUCCESS
     view = verbs.find(client, parsed, _origin())
     tail = whole(parsed.tail, "--tail")
     for block in prefixed(client.logs(view["id"], parsed.task, follow=parsed.follow, tail=tail), view):
@@ -185,14 +197,37 @@ def _wait(parsed: Namespace) -> int:
     from paijupyter.protocol.quantities import parse_duration
 
     client = _client()
+    timeout = parse_duration(parsed.timeout) if parsed.timeout else None
+    if parsed.group:
+        from paijupyter.cli import sweep
+
+        return sweep.wait(client, client.groups.get(parsed.group), parsed.json, timeout)
     view = verbs.find(client, parsed, _origin())
     try:
-        final = client.wait(view["id"], timeout=parse_duration(parsed.timeout) if parsed.timeout else None)
+        final = client.wait(view["id"], timeout=timeout)
     except KeyboardInterrupt:
         return _detached(view)
     if parsed.json:
         _json(final)
     return _ended(final)
+
+
+def _exec(parsed: Namespace) -> int:
+    """Show what a command in a task prints as it comes; its exit code is ours."""
+    from paijupyter.client import entering, verbs
+
+    client = _client()
+    view = verbs.find(client, parsed, _origin())
+    stdin = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+    code = SERVER
+    for stream, data in entering.run_command(client, view["id"], parsed.command, parsed.task, stdin):
+        if stream == "exit":
+            code = int(data)
+        else:
+            out = sys.stderr.buffer if stream == "stderr" else sys.stdout.buffer
+            out.write(data)
+            out.flush()
+    return code
 
 
 def _reply(parsed: Namespace) -> int:
@@ -205,11 +240,15 @@ def _reply(parsed: Namespace) -> int:
         for problem in reply.problems:
             terminal.complain(f"· {problem}")
         return _submitted(_client(), reply.view, parsed)
+    if getattr(parsed, "group", None) and getattr(parsed, "wait", False):
+        from paijupyter.cli import sweep
+
+        return sweep.wait(_client(), reply.data, parsed.json, None)
     if getattr(parsed, "json", False):
         _json(reply.data)
     elif parsed.verb == "export" and not parsed.to:
         sys.stdout.write(reply.text)  # Byte for byte: no line end of ours.
-    elif parsed.verb == "list" and reply.data:
+    elif parsed.verb == "list" and reply.data and not (parsed.group or parsed.groups):
         terminal.table(reply.data, reply.text)
     else:
         terminal.say(reply.text)

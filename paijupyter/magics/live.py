@@ -140,7 +140,7 @@ class Follower:
         content = bundle(view, card.problems)
         # A kernel that shuts down has closed its sockets; there is nobody to tell.
         with contextlib.suppress(OSError, RuntimeError):
-            with _pinned(self._shell, card.parent) as is_pinned:
+            with pinned(self._shell, card.parent) as is_pinned:
                 card.display.show(content)
             if is_pinned and view["state"] in FINAL:
                 # nbclient takes an update only from the cell that runs now; all others go by the display id.
@@ -152,7 +152,7 @@ def _key(view: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 @contextlib.contextmanager
-def _pinned(shell: Any, parent: Mapping[str, Any]) -> Iterator[bool]:
+def pinned(shell: Any, parent: Mapping[str, Any]) -> Iterator[bool]:
     """Let what this thread publishes belong to the cell that submitted the job; say whether it can be undone.
 
     ipykernel 7.4 pins a thread; 7.0.2 to 7.3 have a context variable that ``set_parent`` sets for the calling
