@@ -130,6 +130,7 @@ def _used(name: str, use: Callable[[Any], T]) -> T:
     """Call something with the keyring module, if there is a keyring; one caller at a time."""
     try:
         import keyring
+        from keyring.errors import KeyringLocked
     except ImportError as error:
         raise MissingExtra("keyring", f"Secret `{name}` in the keyring" if name else "The keyring") from error
     with _lock:
@@ -139,6 +140,8 @@ def _used(name: str, use: Callable[[Any], T]) -> T:
             return use(keyring)
         except PaiJupyterError:
             raise
+        except KeyringLocked:
+            raise _unusable(name, "it is locked", "Unlock it on this machine and try again. ") from None
         except Exception as error:
             # A keyring is a program of others behind a bus: what it raises may hold a value.
             raise _unusable(name, type(error).__name__) from None
@@ -175,12 +178,12 @@ def _refused(message: str, hint: str = "") -> PaiJupyterError:
     return PaiJupyterError("invalid-secret", message, hint, 422)
 
 
-def _unusable(name: str, why: str) -> PaiJupyterError:
+def _unusable(name: str, why: str, mend: str = "") -> PaiJupyterError:
     return PaiJupyterError(
         "keyring-unusable",
         f"Secret `{name}` needs the keyring: no keyring can be used ({why})."
         if name
         else f"Keyring cannot be used: {why}.",
-        _OTHERWISE.format(name=name or "NAME"),
+        mend + _OTHERWISE.format(name=name or "NAME"),
         422,
     )
