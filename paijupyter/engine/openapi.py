@@ -29,6 +29,13 @@ _HOLES = {
     "profile": Parameter("profile", "name of a profile", _NAME),
     "name": Parameter("name", "name of a secret", _NAME),
     "storage": Parameter("storage", "name of a storage", _NAME),
+    "framework": Parameter("framework", "a job as OpenPAI names it, `user~name`", _NAME),
+    "user": Parameter("user", "name of a user", _NAME),
+    "attempt": Parameter("attempt", "number of a job's attempt", _NAME),
+    "role": Parameter("role", "name of a task role", _NAME),
+    "index": Parameter("index", "number of a task", _NAME),
+    "once": Parameter("once", "number of a task's attempt, here always 0", _NAME),
+    "file": Parameter("file", "name of a log", _NAME),
     "path": Parameter("path", "path of an output or in a storage; it may have slashes", _NAME),
 }
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from paijupyter.engine import schemas as s
+from paijupyter.engine.entering_routes import ENTERING_ROUTES
 from paijupyter.engine.group_routes import GROUP_ROUTES
 from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
 from paijupyter.engine.history_routes import HISTORY_ROUTES
+from paijupyter.engine.openpai.routes import OPENPAI_ROUTES
 from paijupyter.engine.paddle_routes import PADDLE_ROUTES
 from paijupyter.engine.route import BYTES, LINES, TEXT, YAML, Answer, Parameter, Route
 from paijupyter.engine.settings_routes import SETTINGS_ROUTES
@@ -315,7 +317,9 @@ ROUTES: tuple[Route, ...] = (
     *GROUP_ROUTES,
     *SETTINGS_ROUTES,
     *STORAGE_ROUTES,
+    *ENTERING_ROUTES,
     *HISTORY_ROUTES,
     *_EVENTS,
     *PADDLE_ROUTES,
+    *OPENPAI_ROUTES,
 )

@@ -29,6 +29,7 @@ def job_view(
     """
     facts, roles = record.facts, record.roles
     counts = life.counts(roles)
+    gpus = {role["name"]: role.get("gpu") for role in facts["roles"]}
     failed = _failed_task(life)
     said = _explanation(record, life, failed)
     return {
@@ -58,7 +59,10 @@ def job_view(
         "group": facts.get("group"),
         "attempt": life.attempt,
         "taskTotal": sum(roles.values()),
-        "roles": {role: {"instances": count, "states": counts[role]} for role, count in roles.items()},
+        "roles": {
+            role: {"instances": count, "gpu": gpus.get(role) or 0, "states": counts[role]}
+            for role, count in roles.items()
+        },
         "failedTask": failed,
         "parameters": json_safe(facts.get("parameters") or {}),
         "secretNames": list(facts.get("secretNames") or ()),

@@ -296,6 +296,7 @@ class UploadHandler(PassOn):
 
     _broken = False
     _method = "PUT"
+    _action = "write"
 
     async def prepare(self) -> None:
         """Authenticate, authorise, and begin the engine's request."""
@@ -303,7 +304,7 @@ class UploadHandler(PassOn):
         user = self.current_user
         if not user or self.request.method != self._method:
             return  # the method's decorators refuse it; nothing is passed on
-        if not await ensure_async(self.authorizer.is_authorized(self, user, "write", RESOURCE)):
+        if not await ensure_async(self.authorizer.is_authorized(self, user, self._action, RESOURCE)):
             return
         self.request.connection.set_max_body_size(UPLOAD_LIMIT_BYTES)
         self._upstream = await self._door.open()

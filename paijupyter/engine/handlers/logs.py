@@ -34,7 +34,7 @@ async def _one(call: Call) -> None:
         offset = max(offset, await _tail(call.service, ref, task, attempt, size, call.query["tail"]))
     source = call.service.logs(ref, task, attempt, offset, call.query.get("follow", False))
     if "limit" in call.query:
-        source = _first(source, call.query["limit"])
+        source = first(source, call.query["limit"])
     headers = {"X-Log-Attempt": str(attempt), "X-Log-Offset": str(offset), "X-Log-Size": str(size)}
     await call.sender.raw(source, f"{TEXT}; charset=utf-8", headers)
 
@@ -51,7 +51,7 @@ async def _all(call: Call) -> None:
     await call.sender.lines(source)
 
 
-async def _first(source: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
+async def first(source: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
     """Yield the first bytes of a stream, then close it."""
     try:
         async for chunk in source:
