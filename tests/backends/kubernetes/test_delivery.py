@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import http.server
 import io
 import os
 import tarfile
+import threading
 import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 from jobs import job_of, role, settings
@@ -16,9 +21,17 @@ from staging import store_package
 
 from paijupyter.backends.base import Data, Package, Place
 from paijupyter.backends.boot import boot_zipapp
-from paijupyter.backends.kubernetes.delivery import archive, boot_file, claim, ladder, parcels, signing
+from paijupyter.backends.kubernetes.delivery import (
+    archive,
+    boot_file,
+    claim,
+    ladder,
+    objects,
+    parcels,
+    signing,
+)
 from paijupyter.backends.kubernetes.delivery.signing import Credentials
-from paijupyter.backends.kubernetes.settings import ClaimStore, KubeSettings
+from paijupyter.backends.kubernetes.settings import ClaimStore, KubeSettings, ObjectStore
 from paijupyter.errors import PaiJupyterError
 from paijupyter.package.local_store import LocalStore
 from paijupyter.package.manifest import Entry, Manifest
@@ -39,8 +52,6 @@ def package(place: Place) -> Package:
 
 def with_blob(place: Place, content: bytes) -> Package:
     """Store a package with one large file."""
-    import hashlib
-
     store = LocalStore(place.data)
     digest = hashlib.sha256(content).hexdigest()
     manifest = Manifest([Entry("big.bin", "100644", len(content), digest)])
@@ -176,12 +187,59 @@ def test_credentials_are_the_standard_ones(way: str, tmp_path: Path, monkeypatch
 def test_a_store_without_credentials_says_so(
     package: Package, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from paijupyter.backends.kubernetes.delivery import objects
-    from paijupyter.backends.kubernetes.settings import ObjectStore
-
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
     with pytest.raises(PaiJupyterError) as caught:
         objects.put(package, ObjectStore("bucket"), place.data / "staging")
     assert caught.value.code == "package-not-sent"
     assert "credentials" in caught.value.message
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """A store that keeps what is put, and refuses what carries no signature."""
+
+    kept: ClassVar[dict[str, bytes]] = {}
+
+    def do_PUT(self) -> None:
+        self.kept[urlsplit(self.path).path] = self.rfile.read(int(self.headers["content-length"]))
+        self._answer(200 if "X-Amz-Signature=" in self.path else 403)
+
+    def do_GET(self) -> None:
+        found = self.kept.get(urlsplit(self.path).path)
+        self._answer(200 if found is not None else 404, found or b"")
+
+    def _answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing."""
+
+
+def test_a_package_goes_into_a_bucket_once(
+    place: Place, package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
+    Bucket.kept.clear()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Bucket) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        store = ObjectStore("bucket", "a/b", url, "http://inside:9000")
+        facts, address = objects.put(package, store, place.data / "staging")
+        kept = dict(Bucket.kept)
+        assert set(kept) == {f"/bucket/a/b/{package.sha256}.{end}" for end in ("tar.gz", "json")}
+        assert archive.facts_of(kept[f"/bucket/a/b/{package.sha256}.tar.gz"]) == facts
+        assert address.startswith(f"http://inside:9000/bucket/a/b/{package.sha256}.tar.gz?X-Amz-")
+        (package.folder / "pack").unlink()  # from now on nothing could be sent
+        assert objects.put(package, store, place.data / "staging")[0] == facts
+        assert not list((place.data / "staging").iterdir())
+        server.shutdown()
+        thread.join()
+    with pytest.raises(PaiJupyterError) as caught:
+        objects.put(package, store, place.data / "staging")
+    assert caught.value.code == "package-not-sent"
+    assert "key" not in caught.value.message
