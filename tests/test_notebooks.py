@@ -52,6 +52,20 @@ def test_a_paddle_cell_submits_itself(folder: Path) -> None:
     assert "2 trainers together: y = 3.0 x + 1.0" in printed
 
 
+def test_one_notebook_with_two_learning_rates_side_by_side(folder: Path) -> None:
+    """O1: a notebook as the job; its executed copies come back beside it, and a report shows them."""
+    printed = run(folder, "side-by-side.ipynb")
+    assert len(re.findall(r"succeeded  learning-rate-\w{6}", printed)) == 2
+    assert "lr: 0.02 → 0.3" in printed and "made of the same" not in printed
+    beside = sorted(folder.glob("learning-rate-??????.ipynb"))
+    assert len(beside) == 2
+    assert "injected-parameters" in beside[0].read_text()
+    report = (folder / "results" / "learning-rates.ipynb").read_text()
+    assert "attachment:1.svg" in report and "attachment:2.svg" in report
+    original = (NOTEBOOKS / "learning-rate.ipynb").read_text()
+    assert (folder / "learning-rate.ipynb").read_text() == original
+
+
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
 def test_notebooks_are_committed_without_outputs(path: Path) -> None:
     import nbformat

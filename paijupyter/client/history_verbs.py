@@ -12,7 +12,7 @@ from paijupyter.client import differences
 from paijupyter.client.sources import Origin
 from paijupyter.client.submission import Ask, again
 from paijupyter.client.verbs import Reply, find, writing
-from paijupyter.errors import Problem, UsageProblem
+from paijupyter.errors import NotFound, Problem, UsageProblem
 
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient
@@ -65,6 +65,7 @@ def _report(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     found = client.history.report(refs, options.title or target.stem, options.cells)
     found["metadata"] = {**found.get("metadata", {}), _MARK: {"jobs": refs}}
     with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return Reply(f"Report of {len(refs)} jobs is in `{target}`.", {"path": str(target), "jobs": refs})
 
@@ -72,7 +73,14 @@ def _report(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
 def _jobs(client: JobsClient, refs: Sequence[str], origin: Origin) -> Iterator[str]:
     """Yield the ids of jobs, and of all jobs of a group."""
     for ref in refs:
-        yield str(_found(client, ref, origin)["id"])
+        try:
+            experiments = client.groups.experiments(ref) if ref != "last" else ()
+        except NotFound:
+            experiments = ()
+        if experiments:
+            yield from (str(each["job"]) for each in experiments if each.get("job"))
+        else:
+            yield str(_found(client, ref, origin)["id"])
 
 
 def _is_report(path: Path) -> bool:

@@ -36,6 +36,49 @@ CASES = [
     ),
     ("preempted", facts(reason="preempted"), "make room", "again"),
     (
+        "notebook_cell",
+        facts("ValueError: bad", "[paijupyter] Cell 7 raised ValueError: bad", code=1),
+        "Cell 7 raised ValueError: bad.",
+        "traceback in the executed notebook",
+    ),
+    (
+        "notebook_cell",
+        facts(
+            "ModuleNotFoundError: No module named 'torch'",
+            "[paijupyter] Cell 2 raised ModuleNotFoundError: No module named 'torch'",
+            code=1,
+        ),
+        "Cell 2 raised ModuleNotFoundError: No module named 'torch'.",
+        "Add `torch` to requirements.txt",
+    ),
+    (
+        "notebook_cell",
+        facts(
+            "[paijupyter] Cell 3 was running when its kernel was ended by SIGKILL.",
+            code=137,
+            reason="out-of-memory",
+            memory_mb=1024,
+        ),
+        "it asked for 1 GiB and needed more (exit 137). Cell 3 was running when",
+        "2 GiB",
+    ),
+    (
+        "notebook_cell",
+        facts(
+            "[paijupyter] Cell 4 asks for input, and nobody answers in a job.",
+            "[paijupyter] Cell 4 raised StdinNotImplementedError: raw_input was called, but this frontend",
+            code=1,
+        ),
+        "Cell 4 asks for input, and nobody answers in a job.",
+        "--param",
+    ),
+    (
+        "refused",
+        facts("[paijupyter] Notebook cannot run: this interpreter has no nbclient. Give it one.", code=2),
+        "Notebook cannot run: this interpreter has no nbclient.",
+        "Give it one.",
+    ),
+    (
         "requirements",
         facts("ERROR: no matching", reason="requirements", code=1),
         "requirements.txt",

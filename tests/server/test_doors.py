@@ -132,13 +132,18 @@ def tree(jp_root_dir):
 
 
 @pytest.mark.parametrize("path", ESCAPES)
-@pytest.mark.parametrize("where", ["plan", "jobs", "packages", "list", "notebook"])
+@pytest.mark.parametrize("where", ["plan", "jobs", "packages", "list", "notebook", "run", "run-folder"])
 async def test_paths_stay_below_the_contents_root(jp_fetch, tree, path, where):
     with pytest.raises(HTTPClientError) as caught:
         if where == "list":
             await jp_fetch(*V1, "jobs", params={"folder": path})
         elif where == "packages":
             await jp_fetch(*V1, "packages", method="POST", body=json.dumps({"folder": path}))
+        elif where.startswith("run"):
+            if where == "run" and path in {"nothing", "/etc"}:
+                pytest.skip("a notebook need not exist; /etc is <root>/etc")
+            asked = {"notebook": path} if where == "run" else {"notebook": "a/n.ipynb", "folder": path}
+            await jp_fetch(*V1, "document", "notebook", method="POST", body=json.dumps(asked))
         elif where == "notebook":
             context = {"notebook": path}
             if path in {"nothing", "/etc"}:

@@ -194,6 +194,8 @@ class _Run:
             say("%s took longer than its limit of %g s." % (self._called(index), self._timeout or 0))
             return FAILED
         except DeadKernelError:
+            if self._stopped:  # nbclient takes every cancellation for the death of its kernel
+                raise asyncio.CancelledError from None
             return self._dead(index)
         except CellExecutionError as error:
             if error.ename == "StdinNotImplementedError":
