@@ -299,6 +299,44 @@ class Batching(Protocol):
         """
 
 
+@runtime_checkable
+class Connection(Protocol):
+    """An open connection to a port of a task."""
+
+    async def read(self) -> bytes:
+        """Return what has come, at least one byte; b"" at the end."""
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes."""
+
+    async def close(self) -> None:
+        """End it; no error if it has ended."""
+
+
+@runtime_checkable
+class Entering(Protocol):
+    """A backend whose tasks are elsewhere: what runs there is entered through it."""
+
+    def exec(
+        self, job: Job, role: str, index: int, command: Sequence[str], stdin: bytes
+    ) -> AsyncIterator[tuple[str, bytes]]:
+        """Run a command in a running task.
+
+        Yields:
+            ``stdout`` or ``stderr`` and bytes, as they come; last ``exit`` and the exit code as a number.
+
+        Raises:
+            PaiJupyterError: it cannot be run.
+        """
+
+    async def connect(self, job: Job, role: str, index: int, port: int) -> Connection:
+        """Open a connection to a port of a running task.
+
+        Raises:
+            PaiJupyterError: it cannot be reached.
+        """
+
+
 def backend_kinds() -> dict[str, Any]:
     """Return the installed backend kinds and their entry points, not yet loaded."""
     return {point.name: point for point in entry_points(group="paijupyter.backends")}

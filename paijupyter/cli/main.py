@@ -71,8 +71,8 @@ def _run(words: list[str]) -> int:
     parsed = options.parse_verb(words[0], words[1:], "cli")
     if parsed.verb == "plan" or (parsed.verb == "submit" and parsed.plan):
         return _plan(parsed)
-    run = {"submit": _submit, "sweep": _sweep, "logs": _logs, "wait": _wait, "exec": _exec}.get(parsed.verb, _reply)
-    return run(parsed)
+    own = {"submit": _submit, "sweep": _sweep, "logs": _logs, "wait": _wait, "exec": _exec}
+    return own.get(parsed.verb, _reply)(parsed)
 
 
 def _client() -> JobsClient:

@@ -169,6 +169,18 @@ class Groups(Protocol):
         """Delete a settled group."""
 
 
+class Entrances(Protocol):
+    """The ways into running tasks; see :class:`paijupyter.jobs.entering.Entrances`."""
+
+    def exec(
+        self, ref: str, task: str | None, command: Sequence[str], stdin: bytes
+    ) -> AsyncIterator[tuple[str, bytes]]:
+        """Run a command in a task."""
+
+    async def forward(self, ref: str, task: str | None, port: int | str) -> dict[str, Any]:
+        """Listen for a port of a task."""
+
+
 class Service(Protocol):
     """All work on jobs, as the routes call it."""
 
@@ -179,6 +191,10 @@ class Service(Protocol):
     @property
     def storages(self) -> Storages:
         """The storages of the profiles."""
+
+    @property
+    def entrances(self) -> Entrances:
+        """The ways into running tasks."""
 
     @property
     def history(self) -> History:

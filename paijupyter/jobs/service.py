@@ -15,6 +15,7 @@ from paijupyter.errors import NotFound, UsageProblem
 from paijupyter.jobs import logs
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.ending import Endings
+from paijupyter.jobs.entering import Entrances
 from paijupyter.jobs.events import EventBus
 from paijupyter.jobs.fetching import Fetching
 from paijupyter.jobs.freeing import free_room
@@ -59,6 +60,7 @@ class JobService:
         packages: the trainer packages of this host.
         groups: the experiments that belong together.
         storages: the storages of the profiles.
+        entrances: the ways into running tasks.
         settings: profiles and stored secrets.
         history: what jobs were made of.
     """
@@ -101,6 +103,7 @@ class JobService:
             data, self._catalog, self.events, planner, self._submissions, self._endings, self._secrets
         )
         self.storages = Storages(self._backends, self._profiles)
+        self.entrances = Entrances(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
         self._cache = DataCache(data)
         self.history = History(self._catalog, self.packages, data, self._submit)
 
@@ -132,6 +135,7 @@ class JobService:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
         await self._looker.close()
+        await self.entrances.close()
         await self.groups.close()
         await self._submissions.close()
         await self._endings.close()

@@ -21,6 +21,7 @@ from paijupyter.protocol.completion import policies
 from paijupyter.protocol.deciding import Counts, decide
 
 _NAMED = 3  # tasks named in a sentence before "and n more"
+_GANG_PATIENCE = 10.0  # seconds for which some may have a place and others none: they come one by one
 _DELETION_PATIENCE = 30.0  # seconds past the time by which a pod was to be gone
 
 
@@ -274,11 +275,11 @@ class Attempt:
         status, finding = waiting[key], self._findings.get(key)
         placed = [each for each in self.pods.values() if each.node and not each.has_ended]
         unplaced = [each for each in waiting if each not in self.pods or not self.pods[each].node]
-        if placed and unplaced and finding is not None and finding.reason != "submitting":
+        since = max((each.waits_since for each in placed), default=self._now)
+        if unplaced and finding is not None and self._now - since > _GANG_PATIENCE:
             gang = explain.partial_gang(
                 len(placed), len(self._tasks), self._gpus(placed), _named(unplaced), finding
             )
-            since = max(each.waits_since for each in placed)
             waited = self._waiting_task(status, gang, since, self._now)
             return Position("waiting", waited.reason, waited.message)
         if not status.message:

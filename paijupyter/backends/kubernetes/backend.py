@@ -9,10 +9,19 @@ from pathlib import Path
 from typing import ClassVar
 
 from paijupyter.backends import logs
-from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile, Usage
+from paijupyter.backends.base import (
+    BackendPlan,
+    Capabilities,
+    Change,
+    Connection,
+    Job,
+    Place,
+    Profile,
+    Usage,
+)
 from paijupyter.backends.boot import boot_zipapp
 from paijupyter.backends.changes import Changes, Subscription
-from paijupyter.backends.kubernetes import capabilities, journal, life, usage
+from paijupyter.backends.kubernetes import capabilities, entering, journal, life, usage
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.hub import Hub
@@ -25,6 +34,7 @@ from paijupyter.backends.kubernetes.settings import SETTINGS, settings_of
 from paijupyter.backends.kubernetes.submit import Submitter
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.data.storages import Storage
+from paijupyter.errors import Conflict
 from paijupyter.protocol.names import task_key
 
 FEATURES = frozenset({"exec", "forward", "stop-saves-logs"})
@@ -132,6 +142,19 @@ class KubernetesBackend:
         run = self._runs.get(job.id)
         return await usage.measure(self._transport, label_value(job.id), run.pods) if run else {}
 
+    async def exec(
+        self, job: Job, role: str, index: int, command: Sequence[str], stdin: bytes
+    ) -> AsyncIterator[tuple[str, bytes]]:
+        """Run a command in the pod of a task."""
+        pod = self._pod(job, task_key(role, index))
+        async with contextlib.aclosing(entering.run(self._transport, pod, command, stdin)) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                yield piece
+
+    async def connect(self, job: Job, role: str, index: int, port: int) -> Connection:
+        """Open a connection to a port of the pod of a task."""
+        return await entering.connect(self._transport, self._pod(job, task_key(role, index)), port)
+
     async def stop(self, job: Job) -> None:
         """End all pods of the job; return when they are gone.
 
@@ -207,6 +230,13 @@ class KubernetesBackend:
         run = self._runs[job.id] = JobRun(job, self._shared, state, on_done=self._forget)
         run.begin()
         return run
+
+    def _pod(self, job: Job, key: str) -> str:
+        run = self._runs.get(job.id)
+        pod = run.pod_of(key) if run else None
+        if pod is None:
+            raise Conflict("not-running", f"Task `{key}` does not run now.", "Try again once it does.")
+        return pod.name
 
     def _forget(self, job_id: str) -> None:
         self._runs.pop(job_id, None)

@@ -99,6 +99,8 @@ def _volume(pod: Pod, events: Sequence[Event], _: Asked) -> Finding | None:
     failed = newest(events, "FailedMount", "FailedAttachVolume", "FailedMapVolume")
     if failed is None or not _is_being_made(pod):
         return None
+    if "failed to sync" in failed.message:
+        return Finding("starting", "its node does not know its Secrets and ConfigMaps yet")
     if "Multi-Attach" in failed.message:
         return Finding(
             "volume",

@@ -64,6 +64,7 @@ class Follower:
         self._copy: TaskLog | None = None
         self._task: asyncio.Task[None] | None = None
         self._caught_up = asyncio.Event()
+        self._is_live = False
         self._line = b""  # the last bytes, while they may be the begin of a line of the keeper's
 
     def see(self, pod: Pod) -> None:
@@ -88,9 +89,14 @@ class Follower:
             self.done.set()
 
     async def catch_up(self, seconds: float) -> None:
-        """Have what the task has printed until now, before its pod is deleted."""
-        if self._task is None or self.done.is_set():
+        """Have what the task has printed until now, before its pod is deleted.
+
+        An open stream stays open until the container has ended, so it gets the rest by itself.
+        """
+        if self._task is None or self.done.is_set() or self._is_live:
             return
+        self._caught_up.clear()
+        self._news.set()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._caught_up.wait(), seconds)
 
@@ -162,7 +168,11 @@ class Follower:
             return True
         if not self._lines.live.locked():
             async with self._lines.live:
-                await self._stream(copy, pod, {"follow": "true"})
+                self._is_live = True
+                try:
+                    await self._stream(copy, pod, {"follow": "true"})
+                finally:
+                    self._is_live = False
             return False
         async with self._lines.looks:
             await self._stream(copy, pod, {})

@@ -1,0 +1,36 @@
+"""The rows of the table of routes that lead into running tasks."""
+
+from __future__ import annotations
+
+from paijupyter.engine import schemas as s
+from paijupyter.engine.handlers import entering
+from paijupyter.engine.route import LINES, Answer, Route
+
+_COMMAND = {"type": "array", "items": s.TEXT, "minItems": 1, "maxItems": 1000}
+_PORT = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, s.PLAIN]}
+
+ENTERING_ROUTES = (
+    Route(
+        "POST",
+        "/v1/jobs/{ref}/exec",
+        entering.run,
+        "Run a command in a running task",
+        {200: Answer("Lines {stream, data} with what it prints, in base64; last {exit}.", s.OBJECT, LINES)},
+        body=s.strict("command", command=_COMMAND, task=s.PLAIN, stdin=s.PLAIN),
+        problems=(404, 409),
+    ),
+    Route(
+        "POST",
+        "/v1/jobs/{ref}/forward",
+        entering.forward,
+        "Listen on the engine's host for a port of a running task, until its job has ended",
+        {
+            200: Answer(
+                "The number on this host.",
+                s.record("task port local", task=s.TEXT, port=s.COUNT, local=s.COUNT),
+            )
+        },
+        body=s.strict("port", port=_PORT, task=s.PLAIN),
+        problems=(404, 409),
+    ),
+)
