@@ -18,7 +18,7 @@ it and it imports nothing of ours; a backend talks to it by files: ``spec.json``
   this attempt know
 - ``package``: paths of ``manifest``, ``pack`` and ``blobs``, or null
 - ``requirements``: ``file`` (null: ``requirements.txt`` if the package has it), ``policy``
-  (``never if-missing always``), ``environments``: folder
+  (``never if-missing always``), ``environments``: folder, optional ``index``: URL
 - ``data``: ``cache`` (folder), ``resolved`` (folder, the same for all tasks of the job), ``sources``: each
   ``name kind uri shown base place`` (folder it shall appear in), optional ``sha256 ref secret``, ``package``
   (as above, with ``sha256``), ``key`` (in the cache already), ``link`` (a path to link to), ``inside``

@@ -1,9 +1,9 @@
 """Packages as they reach a pod, made into what :mod:`.unpack` reads.
 
-A parcel has ``way``, ``folder``, ``target`` and, unless it is a folder, ``archive`` (``sha256 bytes parts``):
+A parcel has ``way``, ``target`` and, unless it is a folder, ``archive`` (``sha256 bytes parts``):
 
-- ``folder``: manifest, pack and blobs lie in it
-- ``parts``: its files ``part-0000``, ``part-0001``, … joined are a compressed tar archive of the three
+- ``folder``: manifest, pack and blobs lie in ``folder``
+- ``parts``: the files ``part-0000``, ``part-0001``, … of ``folder`` joined are a tar.gz archive of the three
 - ``url``: so is what an URL gives, which stands in ``urlFile``: whoever knows it may read
 """
 
@@ -30,9 +30,8 @@ def unpack_parcel(parcel: "Dict[str, Any]", target: str, watch: "Watch") -> "Dic
     """Unpack a parcel below the target folder; returns and raises what :func:`.unpack.unpack` does."""
     from .unpack import unpack
 
-    folder = parcel["folder"]
+    folder = parcel["folder"] if parcel["way"] == "folder" else parcel["target"]
     if parcel["way"] != "folder":
-        folder = parcel["target"]
         _open(parcel, folder, watch)
     places = {name: os.path.join(folder, file) for name, file in _FILES.items()}
     try:

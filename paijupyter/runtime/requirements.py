@@ -53,7 +53,8 @@ class Requirements:
 
     Args:
         settings: ``requirements`` of the spec: ``file`` (default ``requirements.txt`` if the package has it),
-            ``policy`` (``never``, ``if-missing``, ``always``), ``environments`` (folder).
+            ``policy`` (``never``, ``if-missing``, ``always``), ``environments`` (folder), ``index`` (URL of
+            the package index, if not pip's own).
         work: the package folder.
         variables: the environment of the user's command.
         runner: runs the tools.
@@ -73,6 +74,7 @@ class Requirements:
         self._policy = settings.get("policy") or "if-missing"
         self._file = settings.get("file")
         self._environments = settings.get("environments")
+        self._index = ["--index-url", settings["index"]] if settings.get("index") else []
         self._work = work
         self._runner = runner
         self._watch = watch
@@ -199,7 +201,8 @@ class Requirements:
             if self._run([own, "-c", "import pip"], lambda _: None) != 0:
                 self._tool([own, "-c", _AS_MODULE, "ensurepip"], "pip is missing and could not be added")
             self._tool(
-                [own, "-c", _AS_MODULE, "pip", *_PIP, "-r", path], "The requirements could not be installed"
+                [own, "-c", _AS_MODULE, "pip", *_PIP, *self._index, "-r", path],
+                "The requirements could not be installed",
             )
             write_atomic(os.path.join(environment, _COMPLETE), b"")
         except BaseException:

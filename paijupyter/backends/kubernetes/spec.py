@@ -13,6 +13,7 @@ from typing import Any
 
 from paijupyter.backends.base import Data, Job
 from paijupyter.backends.kubernetes import layout
+from paijupyter.backends.kubernetes.fetched import travels
 from paijupyter.backends.told import GRACE_SECONDS, common, has_barrier, tasks_of, wanted_ports
 from paijupyter.data.kinds import storage_of
 from paijupyter.protocol.data import DataSource, place_of, shown
@@ -69,7 +70,7 @@ def task_spec(
             "index": settings.get("indexUrl") or None,
         },
         "python": python if python.startswith("/") else None,
-        "data": _data(job, storages),
+        "data": _data(job, parcels, storages),
         "storages": [{"name": each["name"], "path": each["path"]} for each in storages],
         "secrets": layout.SECRETS if job.document.get("secrets") else None,
         "keyFile": layout.BOARD_KEY,
@@ -99,25 +100,21 @@ def ports_of(job: Job) -> tuple[int, dict[str, dict[str, list[int]]]]:
     return start, found
 
 
-def travelling(job: Job) -> list[Any]:
-    """Return the packages that travel with a job, in the order of ``parcels``."""
-    own = [job.package] if job.package else []
-    return own + [data.package for data in job.data if data.package]
-
-
 def _port(number: int) -> int:
     return _FIRST_PORT + (number - _FIRST_PORT) % (_LAST_PORT - _FIRST_PORT)
 
 
-def _data(job: Job, storages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _data(
+    job: Job, parcels: Sequence[Mapping[str, Any]], storages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
     if not job.data:
         return None
     mounted = {str(each["name"]): str(each["path"]) for each in storages}
     sources, parcel = [], 1 if job.package else 0
     for data in job.data:
         sources.append(_source(data, mounted))
-        if data.package:
-            sources[-1]["package"] = {"parcel": parcel, "sha256": data.package.sha256}
+        if travels(data):
+            sources[-1]["package"] = {"parcel": parcel, "sha256": parcels[parcel]["sha256"]}
             parcel += 1
     return {"sources": sources}
 

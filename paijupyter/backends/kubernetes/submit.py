@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.kubernetes import gang, labels, names, owner_record, registries, render, volumes
+from paijupyter.backends.kubernetes import (
+    fetched,
+    gang,
+    labels,
+    names,
+    owner_record,
+    registries,
+    render,
+    volumes,
+)
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Creator, Object, owned
 from paijupyter.backends.kubernetes.delivery import boot_file, ladder
@@ -127,7 +136,7 @@ class Submitter:
     async def _create(self, job: Job, secrets: Mapping[str, str]) -> None:
         made: list[Object] = []
         try:
-            legs = await asyncio.to_thread(ladder.choose, job, self._settings)
+            legs = await asyncio.to_thread(self._legs, job, self._settings)
             logins = registries.logins(job, secrets)
             parcels = await ladder.send(legs, self._settings, self._data / "staging")
             frame = await self._frame(job, parcels)
@@ -203,10 +212,13 @@ class Submitter:
         """Return the parcels of a job that was created before; addresses that expire are made anew."""
         found = owner_record.parcels(owner)
         if any(each.way == "object" for each in found):
-            legs = await asyncio.to_thread(ladder.choose, job, replace(self._settings, ways=("object",)))
+            legs = await asyncio.to_thread(self._legs, job, replace(self._settings, ways=("object",)))
             fresh = await ladder.send(legs, self._settings, self._data / "staging")
             found = [new if old.way == "object" else old for old, new in zip(found, fresh, strict=True)]
         return found
+
+    def _legs(self, job: Job, settings: KubeSettings) -> list[ladder.Leg]:
+        return ladder.choose(fetched.packed(job, self._data), settings)
 
     def _boot_bytes(self) -> bytes:
         return boot_file.packed(self._boot())

@@ -111,7 +111,9 @@ def test_the_missing_are_named(make_job):
     first = min(ended, key=lambda each: each["endedAt"])
     assert first["reason"] == "barrier-timeout"
     assert first["status"] == 43
-    assert first["message"].endswith("worker-2 did not get ready within 3 s."), "others may have been late too"
+    assert first["message"].endswith("worker-2 did not get ready within 3 s."), (
+        "others may have been late too"
+    )
 
 
 def test_a_board_that_never_comes_is_named(make_job):
