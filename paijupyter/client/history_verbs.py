@@ -12,7 +12,7 @@ from paijupyter.client import differences
 from paijupyter.client.sources import Origin
 from paijupyter.client.submission import Ask, again
 from paijupyter.client.verbs import Reply, find, writing
-from paijupyter.errors import NotFound, Problem, UsageProblem
+from paijupyter.errors import PaiJupyterError, Problem, UsageProblem
 
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient
@@ -75,7 +75,9 @@ def _jobs(client: JobsClient, refs: Sequence[str], origin: Origin) -> Iterator[s
     for ref in refs:
         try:
             experiments = client.groups.experiments(ref) if ref != "last" else ()
-        except NotFound:
+        except PaiJupyterError as error:
+            if error.status != 404:
+                raise
             experiments = ()
         if experiments:
             yield from (str(each["job"]) for each in experiments if each.get("job"))

@@ -3,11 +3,12 @@
 Values come typed, from JSON; what is written is the ``repr`` of such a value, so a value is never code.
 """
 
+import ast
 import keyword
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping, Optional
+    from typing import Any, Dict, List, Mapping, Optional, Set
 
     Cell = Dict[str, Any]
 
@@ -27,7 +28,7 @@ def inject(cells: "List[Cell]", parameters: "Mapping[str, Any]") -> "Optional[in
         "id": "injected-parameters",
         "metadata": {"tags": [INJECTED]},
         "outputs": [],
-        "source": "# Parameters\n" + "".join(assignments(parameters)),
+        "source": "# Parameters\n" + "".join(assignments(as_declared(parameters, cells))),
     }
     former = tagged(cells, INJECTED)
     if former is not None:
@@ -37,6 +38,31 @@ def inject(cells: "List[Cell]", parameters: "Mapping[str, Any]") -> "Optional[in
     place = 0 if declaring is None else declaring + 1
     cells.insert(place, cell)
     return place
+
+
+def as_declared(parameters: "Mapping[str, Any]", cells: "List[Cell]") -> "Dict[str, Any]":
+    """Return the parameters, whole numbers as floats where a float is declared: documents know one kind."""
+    place = tagged(cells, DECLARING)
+    floats = _floats(cells[place].get("source") or "") if place is not None else set()
+    return {
+        name: float(value) if name in floats and type(value) is int else value
+        for name, value in parameters.items()
+    }
+
+
+def _floats(source: str) -> "Set[str]":
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return set()
+    found = set()
+    for each in body:
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            if isinstance(each.annotation, ast.Name) and each.annotation.id == "float":
+                found.add(each.target.id)
+        elif isinstance(each, ast.Assign) and isinstance(getattr(each.value, "value", None), float):
+            found.update(target.id for target in each.targets if isinstance(target, ast.Name))
+    return found
 
 
 def tagged(cells: "List[Cell]", tag: str) -> "Optional[int]":
