@@ -62,24 +62,31 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture
-def limited(cluster: Cluster, namespace: str, tmp_path: Path) -> Path:
-    """Give the kubeconfig of a service account with the documented Role in the namespace and nothing else."""
-    if not ROLE.exists():
-        pytest.skip("the Role is not written yet")
-    account = "limited"
-    roles = [one for one in yaml.safe_load_all(ROLE.read_text()) if one and one["kind"] == "Role"]
-    assert roles, f"{ROLE} has no Role"
-    cluster.kubectl("create", "serviceaccount", account, "-n", namespace)
-    for role in roles:
-        role["metadata"]["namespace"] = namespace
-        name = role["metadata"]["name"]
-        cluster.apply(namespace, role)
+def account_with(cluster: Cluster, namespace: str, tmp_path: Path) -> Callable[..., Path]:
+    """Give a function that makes a service account with some of the documented Roles, and nothing else.
+
+    It takes the Roles' names and returns a kubeconfig for the account in the test's namespace.
+    """
+
+    def make(*names: str) -> Path:
+        documented = {one["metadata"]["name"]: one for one in yaml.safe_load_all(ROLE.read_text()) if one}
+        account = f"limited-{uuid.uuid4().hex[:6]}"
+        cluster.kubectl("create", "serviceaccount", account, "-n", namespace)
         bound = f"--serviceaccount={namespace}:{account}"
-        cluster.kubectl(
-            "create", "rolebinding", f"{account}-{name}", f"--role={name}", bound, "-n", namespace
-        )
-    token = cluster.kubectl("create", "token", account, "-n", namespace).strip()
-    return _as_user(cluster, namespace, token, tmp_path / "limited.kubeconfig")
+        for name in names:
+            cluster.apply(namespace, documented[name])
+            binding = ("create", "rolebinding", f"{account}-{name}", f"--role={name}")
+            cluster.kubectl(*binding, bound, "-n", namespace)
+        token = cluster.kubectl("create", "token", account, "-n", namespace).strip()
+        return _as_user(cluster, namespace, token, tmp_path / f"{account}.kubeconfig")
+
+    return make
+
+
+@pytest.fixture
+def limited(account_with: Callable[..., Path]) -> Path:
+    """Give the kubeconfig of a service account that has all of the documented Roles and nothing else."""
+    return account_with("paijupyter", "paijupyter-tasks", "paijupyter-optional")
 
 
 def _as_user(cluster: Cluster, namespace: str, token: str, path: Path) -> Path:

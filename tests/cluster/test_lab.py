@@ -140,17 +140,21 @@ def test_a_jobset_runs_roles_that_find_each_other(
     until: Callable[..., Any],
 ) -> None:
     def role(name: str, tasks: int, script: str) -> dict[str, Any]:
-        spec = job(name, image("busybox"), script, tasks)["spec"]
+        spec = job(name, image("python"), script, tasks)["spec"]
         del spec["template"]["spec"]["subdomain"]
         return {"name": name, "replicas": 1, "template": {"spec": spec}}
 
-    finds = "until nslookup js-ps-0-0.js; do sleep 1; done"
-    roles = [role("ps", 1, "sleep 5"), role("worker", 2, finds)]
+    finds = "until getent hosts js-ps-0-0.js; do sleep 1; done"
+    roles = [role("ps", 1, "sleep 3600"), role("worker", 2, finds)]
     jobset = {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "metadata": {"name": "js"},
-        "spec": {"replicatedJobs": roles},
+        # A parameter server never ends by itself: the workers' end is the end.
+        "spec": {
+            "replicatedJobs": roles,
+            "successPolicy": {"operator": "All", "targetReplicatedJobs": ["worker"]},
+        },
     }
     cluster.apply(namespace, jobset)
 
@@ -407,3 +411,21 @@ def test_the_registries_have_the_images(lab: lifecycle.Facts) -> None:
 
 def test_state_is_in_one_folder(lab: lifecycle.Facts) -> None:
     assert Path(lab.kubeconfig).stat().st_mode & 0o077 == 0
+
+
+def test_a_limited_account_may_what_its_roles_say_and_no_more(
+    cluster: Cluster, account_with: Callable[..., Path], limited: Path
+) -> None:
+    def may(kubeconfig: Path, verb: str, what: str, *more: str) -> bool:
+        return (
+            cluster.kubectl(f"--kubeconfig={kubeconfig}", "auth", "can-i", verb, what, *more, check=False)
+            == "yes\n"
+        )
+
+    least = account_with("paijupyter")
+    assert may(least, "create", "jobs") and may(least, "create", "secrets")
+    assert not may(least, "create", "pods", "--subresource=exec")
+    assert may(limited, "create", "pods", "--subresource=exec")
+    for kubeconfig in (least, limited):
+        assert not may(kubeconfig, "get", "secrets") and not may(kubeconfig, "list", "nodes")
+        assert not may(kubeconfig, "create", "jobs", "-n", "default")

@@ -242,7 +242,13 @@ def _apply_definitions(name: str, *resources: str) -> None:
     kubectl(
         "apply", "--server-side", "--force-conflicts", "-f", str(folder(name) / "config/components/crd/bases")
     )
-    kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{one}" for one in resources))
+
+    def established() -> bool:
+        found = [kubectl_json("get", "crd", one).get("status", {}) for one in resources]
+        states = [c for status in found for c in status.get("conditions") or [] if c["type"] == "Established"]
+        return sum(c["status"] == "True" for c in states) == len(resources)
+
+    wait(established, 60, f"the resource definitions of {name}", "kube-apiserver")
 
 
 def _apply_webhooks(name: str, port: int, groups: dict[str, dict[str, Any] | None]) -> None:
