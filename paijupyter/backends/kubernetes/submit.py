@@ -96,6 +96,7 @@ class Submitter:
             if owner is None:
                 raise NotFound("Job", job.name, "Its owner ConfigMap is gone from the cluster.")
             frame = await self._frame(job, await self._parcels_again(job, owner))
+            await self._share_boot(frame, owner)
             await self._attempt(frame, number, owner, made)
         except BaseException as error:
             await asyncio.shield(self._creator.take_back(made))
@@ -207,6 +208,14 @@ class Submitter:
             parcels=parcels,
             pull_secret=f"{names.base(job.name)}-registry" if registries.has_logins(job) else "",
         )
+
+    async def _share_boot(self, frame: Frame, owner: Object) -> None:
+        """See that the boot file is there: a newer engine than the job's first has another one."""
+        needs = (owner["metadata"].get("annotations") or {}).get(labels.NEEDS, "").split()
+        if frame.boot not in needs:
+            await self._creator.annotate(owner, {labels.NEEDS: " ".join([*needs, frame.boot])})
+        boot = await asyncio.to_thread(self._boot_bytes)
+        await self._creator.share(render.boot_object(frame.boot, boot))
 
     async def _parcels_again(self, job: Job, owner: Object) -> list[Parcel]:
         """Return the parcels of a job that was created before; addresses that expire are made anew."""

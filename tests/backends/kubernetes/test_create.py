@@ -143,13 +143,14 @@ async def test_shared_things_travel_once(server: ApiServer, transport: KubeTrans
     assert server.count(f"POST {CONFIG_MAPS}") == 1
 
 
-def submitter(transport: KubeTransport, folder: Path) -> Submitter:
+def submitter(transport: KubeTransport, folder: Path, boots: str = "print(1)") -> Submitter:
     async def cluster() -> Cluster:
         return Cluster(version=(1, 34), namespace="team")
 
+    folder.mkdir(exist_ok=True)
     boot = folder / "boot.pyz"
     with zipfile.ZipFile(boot, "w") as archive:
-        archive.writestr("__main__.py", "print(1)\n" * 100)
+        archive.writestr("__main__.py", boots)
     return Submitter(transport, settings(), cluster, lambda: boot, folder)
 
 
@@ -224,6 +225,12 @@ async def test_a_further_attempt_has_its_own_objects(
         "train-abc234-a1-ps",
         "train-abc234-a1-worker",
     }
+    # A newer engine brings a boot file of its own, and says that the job needs it.
+    newer = submitter(transport, tmp_path / "newer", "print(2)")
+    await newer.start_attempt(JOB, 2)
+    needs = store.kept[f"{CONFIG_MAPS}/train-abc234"]["metadata"]["annotations"][labels.NEEDS].split()
+    assert len(needs) == 2
+    assert all(f"{CONFIG_MAPS}/{each}" in store.kept for each in needs)
     await submit.remove(JOB)
     await submit.remove(JOB)
     assert f"{CONFIG_MAPS}/train-abc234" not in store.kept
