@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from paijupyter.client import card_files, going, words
+from paijupyter.client.card_place import place
 from paijupyter.client.cells_source import told_rows
 from paijupyter.client.jupyter import server_address, server_base
 from paijupyter.errors import Problem, in_order
@@ -42,6 +43,7 @@ class Facts:
         left: how long it may still run.
         last_lines: end of the log of the task that failed.
         failed_task: key of that task.
+        place: where in the notebook it failed, and the address of that cell.
         advice: what to do next.
         ports: name and address of each port that can be opened.
         rows: label and value of the quieter facts.
@@ -57,6 +59,7 @@ class Facts:
     left: str = ""
     failed_task: str = ""
     last_lines: tuple[str, ...] = ()
+    place: tuple[str, str] = ("", "")
     advice: str = ""
     ports: tuple[tuple[str, str], ...] = ()
     rows: tuple[tuple[str, str], ...] = ()
@@ -118,6 +121,7 @@ def facts(
         ports=going.ports(view, base),
         failed_task=f"{failed['role']}-{failed['index']}" if failed else "",
         last_lines=tuple(_shown(line) for line in (failed.get("lastLines") or ())[-_LAST_LINES:]),
+        place=place(view),
         advice=str(view.get("advice") or ""),
         rows=tuple(_rows(view)),
         problems=tuple(in_order(problems)),
@@ -235,6 +239,8 @@ def text(found: Facts) -> str:
         shown = [" ".join(filter(None, metric)) for metric in found.metrics]
         lines.append("  " + "   ".join([*shown, *filter(None, [found.left])]))
     lines += [f"    {found.failed_task} │ {line}" for line in found.last_lines]
+    if found.place[0]:
+        lines.append(f"  at {found.place[0]}")
     if found.advice:
         lines.append(f"  → {found.advice}")
     rows = found.rows

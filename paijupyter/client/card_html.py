@@ -158,12 +158,20 @@ def job_html(found: Facts) -> str:
             _line(rich(found.line)),
             _line(_metrics(found.metrics, found.left)),
             f'<pre style="{_PRE}">{escape(lines)}</pre>' if lines else "",
+            _line(_place(*found.place)),
             _line(advice, "margin-top:.5em;font-weight:500"),
             _ports(found.ports),
             _rows(found.rows),
             _folded(_counted(found.problems), _problems(found.problems)),
         ],
     )
+
+
+def _place(said: str, address: str) -> str:
+    """Draw where in the notebook it failed, as a link to that cell where its id is known."""
+    if not said:
+        return ""
+    return f'at <a href="{escape(address)}">{escape(said)}</a>' if address else f"at {escape(said)}"
 
 
 def plan_html(found: PlanFacts) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from paijupyter.jobs.diagnosis import Explanation, Facts, explain
 from paijupyter.jobs.life import Life
+from paijupyter.jobs.places import place_of
 from paijupyter.jobs.record import Record
 
 
@@ -30,7 +31,7 @@ def job_view(
     facts, roles = record.facts, record.roles
     counts = life.counts(roles)
     gpus = {role["name"]: role.get("gpu") for role in facts["roles"]}
-    failed = _failed_task(life)
+    failed = _failed_task(life, facts.get("cell"))
     said = _explanation(record, life, failed)
     return {
         "id": record.id,
@@ -101,7 +102,7 @@ def json_safe(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def _failed_task(life: Life) -> dict[str, Any] | None:
+def _failed_task(life: Life, cell: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if life.state != "failed" or not life.failed_task:
         return None
     task = life.task(life.failed_task)
@@ -114,6 +115,7 @@ def _failed_task(life: Life) -> dict[str, Any] | None:
         "reason": task.get("reason") or "",
         "lastLines": list(task.get("lastLines") or ()),
         "message": task.get("message") or "",
+        "place": place_of(task.get("lastLines") or (), cell),
     }
 
 

@@ -8,7 +8,7 @@ the notebook, a number, anything) and to what it may refer; so it is known what 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from paijupyter.notebook import known
@@ -54,11 +54,12 @@ class Flow:
 
     def __init__(self) -> None:
         self._things: dict[str, _Thing] = {}
-        self._held: dict[str, Names] = {}
-        self._holders: dict[str, set[str]] = defaultdict(set)
+        self._held: dict[str, set[str]] = {}
+        self._holders: dict[str, set[str]] = {}
         self._methods: dict[str, list[Function]] = defaultdict(list)
         self._found = Effects()
         self._called: set[int] = set()
+        self._acting = False  # whether any function of the notebook does something to what is outside of it
 
     def module(self, name: str) -> str:
         """Return the module behind a name, or ""."""
@@ -86,14 +87,25 @@ class Flow:
 
     def _read(self, name: str, line: int) -> None:
         thing = self._things.get(name)
-        if thing is None:
+        if thing is None or thing.plain:
             return
         if thing.once:
             self._change(frozenset([name]), line, f"goes through `{name}`")
-        for each in (name, *self._held.get(name, NOTHING)):
-            function = self._things.get(each, _Thing()).function
-            if function is not None:  # Whoever has a function may call it.
+        for each in self._reached([name], self._held) if self._acting else ():
+            function = self._thing(each).function
+            if function is not None and function.events:  # Whoever has a function may call it.
                 self._run(function, NOTHING, line, 0)
+
+    def _reached(self, names: Iterable[str], links: Mapping[str, Collection[str]]) -> set[str]:
+        """Return names and all to which links lead from them."""
+        found: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += links.get(name, ())
+        return found
 
     # What names stand for
 
@@ -111,31 +123,34 @@ class Flow:
         if not event.certain and name in self._things:
             before = self._things[name]
             thing = replace(thing, plain=plain and before.plain, once=thing.once or before.once)
-            held = self._held.get(name, NOTHING)
         else:
-            held = NOTHING
+            self._forget(name)
         self._things[name] = thing
-        for old in self._held.pop(name, NOTHING):
-            self._holders[old].discard(name)
         if not plain:
-            self._hold(name, held | event.holds)
+            self._hold(name, event.holds)
+        self._acting |= event.function is not None and bool(event.function.events)
         for method, function in (event.function.methods if event.function else {}).items():
             self._methods[method].append(function)
 
     def _thing(self, name: str) -> _Thing:
         return self._things.get(name, _Thing())
 
+    def _forget(self, name: str) -> None:
+        """Let a name lead nowhere; what leads to it still leads to what it led to."""
+        held = self._held.pop(name, set())
+        for each in held:
+            self._holders[each].discard(name)
+        for holder in self._holders.get(name, ()):
+            self._hold(holder, held)
+
     def _hold(self, name: str, names: Iterable[str]) -> None:
-        """Note that a name may lead to others, and to all that these lead to."""
-        reached = set(self._held.get(name, NOTHING))
-        for each in names:
+        """Note that a name may lead to the objects of others."""
+        for each in list(names):
             thing = self._thing(each)
-            if each != ARGUMENT and not thing.plain and not thing.module:
-                reached |= {each, *self._held.get(each, NOTHING)}
-        reached.discard(name)
-        self._held[name] = frozenset(reached)
-        for each in reached:
-            self._holders[each].add(name)
+            inert = thing.function is not None and not thing.function.events and not thing.function.methods
+            if each not in (ARGUMENT, name) and not thing.plain and not thing.module and not inert:
+                self._held.setdefault(name, set()).add(each)
+                self._holders.setdefault(each, set()).add(name)
 
     def _link(self, owners: Names, held: Names) -> None:
         for owner in owners:
@@ -153,10 +168,8 @@ class Flow:
             if thing.module:
                 self._found.changes.setdefault(f"module:{thing.module.partition('.')[0]}", (line, how))
                 continue
-            for reached in (name, *self._held.get(name, NOTHING)):
+            for reached in self._reached(self._reached([name], self._held), self._holders):
                 self._found.changes.setdefault(reached, (line, how))
-                for holder in self._holders.get(reached, ()):
-                    self._found.changes.setdefault(holder, (line, how))
 
     def _assigned(self, event: Event) -> None:
         """A part of something is assigned or deleted, or a name by ``+=``."""

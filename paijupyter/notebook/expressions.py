@@ -233,6 +233,8 @@ class Expressions:
         mine = self.facts
         for name, line in found.reads.items():
             mine.later.setdefault(name, line)
+        if self._local is not None:  # It may run as soon as the one around it does, or later by its result.
+            mine.events += found.events
         mine.asks += inner.asks
         mine.unknown += inner.unknown
         for ours, theirs in ((mine.files, inner.files), (mine.written, inner.written)):

@@ -74,7 +74,8 @@ def parts_of(
         chosen: numbers of cells that are in, whatever their tags say.
     """
     code = [cell for cell in cells if cell.is_code]
-    bound = _bound(code)
+    shell = any(mark in cell.source for cell in code for mark in "!%")
+    bound = _bound(code) if shell else set()
     flow = Flow()
     found = []
     for cell in code:
@@ -96,11 +97,8 @@ def _bound(cells: Sequence[NotebookCell]) -> set[str]:
     """Return all names that cells bind at their top level, roughly: shell lines are filled in with them."""
     found: set[str] = set()
     for cell in cells:
-        try:
-            tree = parsed(plain(cell.source))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in ast.walk(tree):
+        _, tree = plain(cell.source)
+        for node in ast.walk(tree) if tree else ():
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -114,7 +112,7 @@ def _bound(cells: Sequence[NotebookCell]) -> set[str]:
 
 def _look_at_commands(part: Part) -> None:
     """Take every word of a shell line for a file that it may make."""
-    for node in ast.walk(part.code.tree):
+    for node in ast.walk(part.code.tree) if "paicells." in part.code.text else ():
         if not isinstance(node, ast.Call) or not known.dotted(node.func).startswith("paicells."):
             continue
         for each in ast.walk(node):

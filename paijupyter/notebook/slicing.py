@@ -8,7 +8,7 @@ problem with its cell, and says how to answer.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -116,23 +116,35 @@ class _Slicer:
 
     def _follow(self) -> None:
         while self._waiting:
-            place = self._waiting.pop()
-            part = self._parts[place]
-            for name, line in part.facts.reads.items():
-                self._need(place, name, line, name in part.facts.certain)
-            for name, line in part.facts.later.items():
-                if name not in self._later:
-                    self._later[name] = (place, line)
-                    for other in list(self._why):
-                        self._need_later(other, name)
+            while self._waiting:
+                self._follow_one(self._waiting.pop())
+            # Only now it is known in which cells functions may run: there, what these read has to be.
+            callers = [place for place in sorted(self._why) if self._parts[place].facts.calls]
             for name in self._later:
-                self._need_later(place, name)
-            self._need_files(place)
-            for top in part.effects.draws:
-                self._need_all_before(
-                    place, f"draws:{top}", f"draws from `{top}`, as cell {part.number} does after it"
-                )
-            self._need_unknown(place)
+                self._need_where_called(name, callers)
+
+    def _follow_one(self, place: int) -> None:
+        part = self._parts[place]
+        for name, line in part.facts.reads.items():
+            self._need(place, name, line, name in part.facts.certain)
+        for name, line in part.facts.later.items():
+            self._later.setdefault(name, (place, line))
+        self._need_files(place)
+        for top in part.effects.draws:
+            self._need_all_before(
+                place, f"draws:{top}", f"draws from `{top}`, as cell {part.number} does after it"
+            )
+        self._need_unknown(place)
+
+    def _need_where_called(self, name: str, callers: Sequence[int]) -> None:
+        """Need a name in those cells between whose needs something happens to it."""
+        previous = -1
+        for place in [*self._places.get(name, ()), len(self._parts)]:
+            # All callers between two places see the same; one of them stands for all.
+            first = bisect_right(callers, previous)
+            if first < len(callers) and callers[first] <= place:
+                self._need(callers[first], name, 0, False)
+            previous = place
 
     def _include(self, place: int, why: str) -> None:
         if place not in self._why:
@@ -140,11 +152,6 @@ class _Slicer:
             self._waiting.append(place)
         if why not in self._why[place]:
             self._why[place].append(why)
-
-    def _need_later(self, place: int, name: str) -> None:
-        """Where functions may run, what they read has to be there."""
-        if self._parts[place].facts.calls:
-            self._need(place, name, 0, False)
 
     # One name
 

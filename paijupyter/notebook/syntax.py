@@ -60,13 +60,17 @@ def cell_magic(source: str) -> CellMagic | None:
     return CellMagic(name, line, body, empty + 1)
 
 
-def plain(source: str) -> str:
-    """Return a cell without a cell magic as Python, with as many lines.
+@functools.lru_cache(maxsize=8192)
+def plain(source: str) -> tuple[str, ast.Module | None]:
+    """Return a cell without a cell magic as Python, with as many lines, and its tree; None where it has none.
 
     What is IPython's becomes calls of ``get_ipython()``, as IPython itself makes them.
     """
-    if _is_python(source):
-        return source
+    tree = (
+        None if source.lstrip().startswith("In [") else _tree(source)
+    )  # A pasted prompt is an annotation, too.
+    if tree is not None:
+        return source, tree
     lines = (source if source.endswith("\n") else f"{source}\n").splitlines(keepends=True)
     empty = next((number for number, line in enumerate(lines) if line.strip()), 0)
     done = _cleaned(lines[empty:])
@@ -76,17 +80,15 @@ def plain(source: str) -> str:
         if not changed:
             break
         done = _as_many(done, after)
-    return "".join(["\n"] * empty + done)
+    text = "".join(["\n"] * empty + done)
+    return text, _tree(text)
 
 
-def _is_python(source: str) -> bool:
-    if source.lstrip().startswith("In ["):  # A pasted prompt, which happens to be an annotation.
-        return False
+def _tree(source: str) -> ast.Module | None:
     try:
-        parsed(source)
+        return parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None
 
 
 def _cleaned(lines: list[str]) -> list[str]:

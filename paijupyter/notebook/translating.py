@@ -103,11 +103,12 @@ class _Translator:
         if magic is not None:
             self._cell_magic(magic, above)
         else:
-            self._python("\n" * above + plain(source))
+            text, tree = plain("\n" * above + source)
+            self._python(text, tree)
 
-    def _python(self, text: str) -> None:
+    def _python(self, text: str, tree: ast.Module | None) -> None:
         try:
-            tree = parsed(text)
+            tree = tree or parsed(text)
         except SyntaxError as error:
             said = (error.msg or "invalid syntax").rstrip(".")
             self._refuse("not-python", f"Cell is not valid Python: {said}.", error.lineno)
@@ -115,7 +116,7 @@ class _Translator:
         except (ValueError, RecursionError, MemoryError) as error:
             self._refuse("not-python", f"Cell cannot be read as Python: {error}.", None)
             return
-        edits = list(self._edits(tree))
+        edits = list(self._edits(tree)) if "get_ipython" in text else []
         self._found.text = rewritten(text, edits) if edits else text
         self._found.tree = parsed(self._found.text) if edits else tree
 
