@@ -4,6 +4,7 @@
 # make test-browser drive JupyterLab in a real Chromium; screenshots stay in tests/browser/screenshots
 # make test-cluster run against a real Kubernetes, which is built and started here: 20 minutes the first time
 # make cluster      keep that Kubernetes running; make cluster-stop takes it away
+# make test-services  an S3 server, a keyring and a JupyterHub, for real; made outside of the tree where they can be
 # make lab          open JupyterLab on the example notebooks
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= auto
 FRONT_END := $(shell find labextension/src labextension/style labextension/schema -type f)
 
-.PHONY: quickstart lab test test-frameworks test-browser test-cluster cluster cluster-stop lint lint-lab bench docs clean
+.PHONY: quickstart lab test test-frameworks test-browser test-cluster test-services cluster cluster-stop lint lint-lab bench docs clean
 
 quickstart: $(VENV)/examples.stamp
 	$(BIN)/python notebooks/run.py notebooks/quickstart.ipynb
@@ -38,6 +39,11 @@ test-browser: $(VENV)/browser.stamp
 # A lab that runs already is used and left running. PAIJUPYTER_TEST_KUBECONFIG names any other cluster.
 test-cluster: $(VENV)/test.stamp
 	$(BIN)/python -m tests.cluster.lab with -- $(BIN)/python -m pytest -n 0 -m cluster --durations=5 tests/cluster
+
+# What cannot be made here is said, and its tests are skipped.
+test-services: $(VENV)/services.stamp $(VENV)/node.stamp
+	$(BIN)/python -m tests.services
+	$(BIN)/python -m pytest -n 0 -m services --durations=5 tests/data tests/hub tests/jobs
 
 cluster: $(VENV)/test.stamp
 	@$(BIN)/python -m tests.cluster.lab up
@@ -81,6 +87,10 @@ $(VENV)/test.stamp: $(BIN)/python pyproject.toml
 
 $(VENV)/browser.stamp: $(BIN)/python pyproject.toml $(FRONT_END)
 	$(PIP) -e '.[browser]'
+	@touch $@
+
+$(VENV)/services.stamp: $(BIN)/python pyproject.toml
+	$(PIP) -e '.[services]'
 	@touch $@
 
 $(VENV)/node.stamp: $(BIN)/python

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import urllib.error
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 
 from paijupyter import paths
-from tests.cluster.lab.build import program
+from tests.services import rclone
 
 pytestmark = pytest.mark.services
 ID, KEY = "reader-of-sets", "canary-k3y-of-the-store"
@@ -27,7 +26,7 @@ OPENED = {"name": "s", "secret": "STORE"}
 class Server:
     """``rclone serve s3`` on a folder: the folders in it are its buckets."""
 
-    def __init__(self, tool: str, root: Path, port: int, log: Path) -> None:
+    def __init__(self, tool: Path, root: Path, port: int, log: Path) -> None:
         self.root = root
         self.address = f"http://127.0.0.1:{port}"
         self._command = [tool, "serve", "s3", "--config", "/dev/null", "--auth-key", f"{ID},{KEY}"]
@@ -63,8 +62,8 @@ class Server:
 @pytest.fixture
 def s3(tmp_path: Path, until: Any, unused_tcp_port: int) -> Iterator[Server]:
     pytest.importorskip("s3fs", reason="the extra `s3` is not installed")
-    tool = shutil.which("rclone") or str(program("rclone"))
-    if not Path(tool).exists():
+    tool = rclone()
+    if tool is None:
         pytest.skip("there is no rclone, and none was built: make test-services")
     (tmp_path / "s3/sets/day/deep").mkdir(parents=True)
     server = Server(tool, tmp_path / "s3", unused_tcp_port, tmp_path / "rclone.log")

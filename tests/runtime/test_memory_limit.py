@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,32 @@ def test_version_2_wants_a_parent_that_hands_memory_on(tmp_path):
     assert (group.kills(), group.has(7), group.has(8)) == (2, True, False)
     (mount / "user" / "cgroup.subtree_control").write_text("cpu")
     assert control_group.make("x", 1, str(listed), str(mount)) is None
+
+
+def unified() -> Path:
+    """Return where a hierarchy of version 2 is mounted and ours to write; skip without one."""
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, place, kind, *_ = line.split()
+        if kind == "cgroup2" and os.access(place, os.W_OK):
+            return Path(place)
+    pytest.skip("no control groups of version 2 are ours to write here")
+
+
+def test_a_real_group_of_version_2_takes_the_command_in():
+    """Its door, its members and its end; whether it can hold memory is the machine's affair."""
+    group = control_group.ControlGroup(str(unified() / f"paijupyter-test-{os.getpid()}"), 2)
+    os.mkdir(group.path)
+    try:
+        enter = f"echo 0 > {group.door}; echo in; read end"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(["bash", "-c", enter], **pipes) as command:
+            assert command.stdout.readline() == b"in\n"
+            assert group.has(command.pid) and not group.has(os.getpid())
+            command.stdin.close()
+        assert group.kills() == 0
+    finally:
+        group.remove()
+    assert not os.path.exists(group.path)
 
 
 def test_a_system_that_refuses_leaves_nothing(tmp_path):

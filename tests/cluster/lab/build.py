@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,9 +98,9 @@ def program(name: str, file: str = "") -> Path:
     return folder(name) / (file or name)
 
 
-def missing() -> list[str]:
+def missing(names: Iterable[str] = PROGRAMS) -> list[str]:
     """Return the names of what is not built yet."""
-    return [name for name in PROGRAMS if not folder(name).exists()]
+    return [name for name in names if not folder(name).exists()]
 
 
 def go() -> str | None:
@@ -108,16 +108,16 @@ def go() -> str | None:
     return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
 
 
-def build() -> None:
+def build(names: Iterable[str] = PROGRAMS) -> None:
     """Build what is missing and say what it took.
 
     Raises:
         LabError: There is no Go, or a build failed.
     """
-    if not missing():
+    if not missing(names):
         return
     with only_one("build"):
-        for name in missing():
+        for name in missing(names):
             begin = time.monotonic()
             print(f"building {name} …", file=sys.stderr, flush=True)
             _build(name)

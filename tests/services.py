@@ -1,0 +1,85 @@
+"""Make what tests marked `services` need, outside of the tree, once (``make test-services``).
+
+An S3 server (rclone, built by Go), gnome-keyring (Debian's), a proxy for JupyterHub (npm's). What cannot be
+made here is said, and its tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cluster.lab import build
+
+KEYRING = ("gnome-keyring", "dbus-daemon")
+PROXY = "configurable-http-proxy@5"
+
+
+def proxy() -> Path | None:
+    """Return the program configurable-http-proxy, or None if it is not there."""
+    there = shutil.which("configurable-http-proxy") or shutil.which(
+        "configurable-http-proxy", path=str(_bin())
+    )
+    return Path(there) if there else None
+
+
+def rclone() -> Path | None:
+    """Return the program rclone, or None if it is not there."""
+    there = shutil.which("rclone") or shutil.which(build.program("rclone"))
+    return Path(there) if there else None
+
+
+def main() -> int:
+    """Make all of it; return 0 also if some cannot be made: its tests say so."""
+    for name, is_there, make in (
+        ("rclone", rclone, _make_rclone),
+        ("gnome-keyring", lambda: shutil.which("gnome-keyring-daemon"), _make_keyring),
+        ("configurable-http-proxy", proxy, _make_proxy),
+    ):
+        if is_there():
+            continue
+        problem = _tried(make)
+        print(f"{name}: {problem or 'installed'}", flush=True)
+    return 0
+
+
+def _tried(make: Callable[[], None]) -> str:
+    try:
+        make()
+    except (OSError, subprocess.CalledProcessError, build.LabError) as error:
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        return "cannot be made here: " + (said.decode(errors="replace").strip().splitlines() or ["?"])[-1]
+    return ""
+
+
+def _make_rclone() -> None:
+    build.build(["rclone"])
+
+
+def _make_keyring() -> None:
+    get = ["apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=300"]
+    for words in (["update"], ["install", "--no-install-recommends", *KEYRING]):
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run([*get, *words], check=True, capture_output=True, env=environment)
+
+
+def _make_proxy() -> None:
+    folder = _bin().parents[1]
+    folder.mkdir(parents=True, exist_ok=True)
+    # Where the machine has no npm, the environment of the tests has one.
+    path = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
+    words = [shutil.which("npm", path=path) or "npm", "install", "--silent", "--no-audit", "--no-fund", PROXY]
+    subprocess.run(words, check=True, capture_output=True, cwd=folder, env=os.environ | {"PATH": path})
+
+
+def _bin() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "paijupyter-tests" / "hub" / "node_modules" / ".bin"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
