@@ -1,0 +1,164 @@
+"""Submitting to a Kubernetes cluster beside ``kubectl apply`` of the same objects, where there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from paijupyter.backends.base import Job, Place, Profile
+from paijupyter.backends.boot import boot_zipapp
+from paijupyter.backends.kubernetes import capabilities, labels, paths, render
+from paijupyter.backends.kubernetes.delivery import boot_file, ladder
+from paijupyter.backends.kubernetes.gang import Gang
+from paijupyter.backends.kubernetes.plan import Planner
+from paijupyter.backends.kubernetes.render import Frame
+from paijupyter.backends.kubernetes.settings import settings_of
+from paijupyter.backends.kubernetes.submit import Submitter
+from paijupyter.backends.kubernetes.transport import KubeTransport
+from tests.bench.rows import Row
+from tests.cluster.reach import Cluster, reached
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backends"))
+from staging import document, make_job, role
+
+RUNS = 7
+BATCH, LOOP, AT_ONCE = 300, 30, 16
+FILES = {f"f{index}.py": "x = 1\n" * 200 for index in range(50)}
+
+
+def run() -> list[Row]:
+    """Measure; the pods wait for a node that never comes, so that only submitting costs."""
+    cluster = reached()
+    if isinstance(cluster, str):
+        print(f"  no figures of Kubernetes: {cluster}", file=sys.stderr)
+        return []
+    namespace = f"pj-bench-{uuid.uuid4().hex[:8]}"
+    cluster.kubectl("create", "namespace", namespace)
+    try:
+        with tempfile.TemporaryDirectory() as home:
+            return asyncio.run(_Bench(cluster, namespace, Path(home)).rows())
+    finally:
+        cluster.kubectl("delete", "namespace", namespace, "--wait=false", seconds=300)
+
+
+class _Bench:
+    def __init__(self, cluster: Cluster, namespace: str, home: Path) -> None:
+        self._cluster, self._namespace = cluster, namespace
+        self._place = Place(home / "data", home / "run")
+        values = {
+            "kubeconfig": str(cluster.kubeconfig),
+            "namespace": namespace,
+            "nodeSelector": {"paijupyter.io/bench": "never"},
+        }
+        self._settings = settings_of(Profile("bench", "kubernetes", values))
+        self._transport = KubeTransport(kubeconfig=values["kubeconfig"], namespace=namespace)  # type: ignore[arg-type]
+        asker = capabilities.Asker(self._transport)
+        self._planner = Planner(self._transport, self._settings, asker.cluster, self._boot)
+        self._submitter = Submitter(
+            self._transport, self._settings, asker.cluster, self._boot, self._place.data
+        )
+
+    async def rows(self) -> list[Row]:
+        try:
+            await self._submit(self._job())  # the first one asks the cluster everything
+            await self._apply(self._job())
+            pairs = [(await self._submit(self._job()), await self._apply(self._job())) for _ in range(RUNS)]
+            ours, peer = (statistics.median(each[i] for each in pairs) for i in (0, 1))
+            batch, loop = await self._batch(), await self._loop()
+        finally:
+            await self._submitter.close()
+            await self._transport.close()
+        return [
+            Row(
+                "Kubernetes: plan and submit to pod created",
+                ours,
+                peer,
+                "kubectl apply",
+                "ms",
+                "1.3 × + 150 ms",
+                ours <= 1.3 * peer + 150,
+            ),
+            Row(
+                f"Kubernetes: {BATCH} jobs as a batch",
+                batch,
+                loop,
+                "a loop of kubectl apply",
+                "ms",
+                "a tenth",
+                batch * 10 <= loop,
+            ),
+        ]
+
+    async def _submit(self, job: Job) -> float:
+        start = time.perf_counter()
+        await self._planner.plan(job)
+        await self._submitter.create(job, {})
+        return await self._until_pod(job, start)
+
+    async def _apply(self, job: Job) -> float:
+        text = self._manifests(job)
+        start = time.perf_counter()
+        await asyncio.to_thread(self._kubectl, text)
+        return await self._until_pod(job, start)
+
+    async def _batch(self) -> float:
+        jobs = [self._job() for _ in range(BATCH)]
+        turn = asyncio.Semaphore(AT_ONCE)
+
+        async def one(job: Job) -> None:
+            async with turn:
+                await self._planner.plan(job)
+                await self._submitter.create(job, {})
+
+        start = time.perf_counter()
+        await asyncio.gather(*(one(job) for job in jobs))
+        return (time.perf_counter() - start) * 1e3
+
+    async def _loop(self) -> float:
+        """Measure some and count for all: each takes the same time."""
+        texts = [self._manifests(self._job()) for _ in range(LOOP)]
+        start = time.perf_counter()
+        for text in texts:
+            await asyncio.to_thread(self._kubectl, text)
+        return (time.perf_counter() - start) * 1e3 * BATCH / LOOP
+
+    async def _until_pod(self, job: Job, start: float) -> float:
+        path = paths.core("pods", namespace=self._namespace)
+        query = {"labelSelector": labels.of_job_id(job.id), "limit": "1"}
+        while not (await self._transport.request("GET", path, query=query))["items"]:
+            pass
+        return (time.perf_counter() - start) * 1e3
+
+    def _job(self) -> Job:
+        small = {"cpu": 0.01, "memoryMB": 16, "gpu": 0}
+        return make_job(self._place, document({"worker": role("true", resourcePerInstance=small)}), FILES)
+
+    def _manifests(self, job: Job) -> str:
+        archive = boot_file.packed(self._boot())
+        parcels = ladder.preview(ladder.choose(job, self._settings), self._settings)
+        cluster = capabilities.Cluster(version=(1, 34))
+        frame = Frame(job, self._settings, cluster, Gang(), render.boot_name(archive), parcels)
+        objects: Sequence[Any] = [
+            render.owner(frame, {"schema": 1, "document": job.document}),
+            render.boot_object(frame.boot, archive),
+            *(each for parcel in parcels for each in parcel.shared),
+            *render.own(frame, {}, "0" * 64, {}),
+            *render.attempt(frame, 0, {"schema": 1}),
+        ]
+        return "\n---\n".join(json.dumps(each) for each in objects)
+
+    def _kubectl(self, text: str) -> None:
+        # By the server: kubectl's own way writes what is large into an annotation, and then fails.
+        options = ("--server-side", "--force-conflicts", "-f", "-")
+        self._cluster.kubectl("apply", "-n", self._namespace, *options, given=text)
+
+    def _boot(self) -> Path:
+        return boot_zipapp(self._place.data)
