@@ -7,7 +7,6 @@ user or the job's retries ask for is done: the next attempt, a stop.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -29,6 +28,7 @@ from paijupyter.backends.kubernetes.outputs import Fetcher
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.submit import Submitter
 from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.retries import Again
 from paijupyter.errors import PaiJupyterError
@@ -116,8 +116,7 @@ class JobRun:
             await self._note()
             self._wake.set()
         while not self.done.is_set():
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self.done.wait(), 1.0)
+            await happens(self.done, 1.0)
             if self.trouble is not None and not self.done.is_set():
                 raise self.trouble.for_people("stop the job")
 
@@ -236,8 +235,7 @@ class JobRun:
         return self.journal.outcome or Outcome("failed", "lost", "The job's tasks are gone.")
 
     async def _pause(self, seconds: float) -> None:
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), seconds)
+        await happens(self._wake, seconds)
         await asyncio.sleep(_SETTLE[len(self._attempt.statuses) > _MANY])
 
     def _look(self) -> tuple[Position, list[TaskStatus]]:
@@ -352,8 +350,7 @@ class JobRun:
         self.current = replace(self.current, tasks=())
         self._say("waiting", "retry-delay", again.words)
         if again.delay:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._stop_asked.wait(), again.delay)
+            await happens(self._stop_asked, again.delay)
 
     async def _patiently(self, doing: str, step: Callable[[], object]) -> None:
         """Take a step, again and again while the cluster is away; not once the job is to stop."""
@@ -367,8 +364,7 @@ class JobRun:
                     raise
                 _log.warning("job %s: cluster did not %s: %s", self.job.id, doing, error)
                 self._say("waiting", "retry-delay", f"{error.message} Trying again.")
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._stop_asked.wait(), pause)
+            await happens(self._stop_asked, pause)
             pause = min(2 * pause, _PAUSES[1])
 
     async def _finish(self, outcome: Outcome) -> None:

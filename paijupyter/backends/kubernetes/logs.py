@@ -20,6 +20,7 @@ from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.stamps import Unstamper
 from paijupyter.backends.kubernetes.tasklog import TaskLog
 from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.backends.kubernetes.waiting import happens
 
 _log = logging.getLogger(__name__)
 LIVE = 64  # streams held open at once; the tasks beyond are looked at in turn
@@ -79,8 +80,7 @@ class Follower:
         if self._task is None:
             self.done.set()
             return
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.done.wait(), seconds)
+        await happens(self.done, seconds)
         if not self.done.is_set():
             await self.close()
             if self._copy:
@@ -97,8 +97,7 @@ class Follower:
             return
         self._caught_up.clear()
         self._news.set()
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._caught_up.wait(), seconds)
+        await happens(self._caught_up, seconds)
 
     async def close(self) -> None:
         """Let go; the next follower goes on where this one was."""
@@ -149,8 +148,7 @@ class Follower:
         return pod is not None and (pod.gone or pod.container.ended is not None)
 
     async def _wait(self, seconds: float) -> None:
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._news.wait(), seconds)
+        await happens(self._news, seconds)
 
     async def _read(self, copy: TaskLog, *, final: bool) -> bool:
         """Read a stream to its end; True if nothing is left to come."""

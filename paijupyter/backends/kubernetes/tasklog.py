@@ -108,7 +108,7 @@ class TaskLog:
             written = os.write(self._log, view)
             self._size += written
             view = view[written:]
-        at = int((seconds(stamp) or time.time()) * 1000)
+        at = int((seconds(stamp) or 0.0) * 1000)
         if at - self._indexed >= _INDEX_MS:
             os.write(self._index, b"%d %d\n" % (start, at))
             self._indexed = at
