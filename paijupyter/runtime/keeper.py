@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
+    from .own_name import OwnName
     from .tasks import Spec
 
 _TICK = 1.0  # seconds between two looks at what nobody calls for
@@ -46,6 +47,8 @@ class Keeper:
         self._loop = Loop()
         self._others: "Any" = Alone()
         self._state: "Dict[str, Any]" = {"ready": False, "ended": None, "done": False}
+        self._name: "Optional[OwnName]" = None
+        self._child_waits = False
         self._told = b""
         self._failure: "Optional[Failure]" = None
         self._ended_by = ""  # board, signal or lost
@@ -62,6 +65,7 @@ class Keeper:
         self._loop.watch(self._gate, self._hear_child)
         try:
             self._others = self._join(self._loop)
+            self._name = self._look_for_name()
         except Failure as failure:
             self._failure = failure
         while True:
@@ -71,7 +75,8 @@ class Keeper:
                 self._guide(now)
             elif self._may_leave(now):
                 break
-            self._loop.turn(_SHORT_TICK if self._fetch_until else _TICK)
+            is_near = self._fetch_until or (self._child_waits and not self._state["ready"])
+            self._loop.turn(_SHORT_TICK if is_near else _TICK)
             self._reap()
         self._write_record()
         return codes.status(self._record)
@@ -104,11 +109,21 @@ class Keeper:
             data = b""
         if not data:
             self._loop.forget(self._gate)
-        elif not self._state["ready"]:
-            self._say(ready=True)
+        else:
+            self._child_waits = True
+
+    def _look_for_name(self) -> "Optional[OwnName]":
+        if not self._spec.get("barrier"):
+            return None
+        from .own_name import OwnName
+
+        return OwnName(self._spec["hosts"]["%s-%d" % (self._spec["role"], self._spec["index"])])
 
     def _guide(self, now: float) -> None:
         """Tell the child what it waits for, or to end."""
+        is_found = self._name is None or self._name.is_known
+        if self._child_waits and is_found and not self._state["ready"]:
+            self._say(ready=True)
         orders = self._others.orders
         by = "lost" if self._failure or self._others.is_lost else "board" if orders.get("stop") else ""
         by = by or ("signal" if self._watch.verdict else "")
@@ -120,9 +135,10 @@ class Keeper:
             os.kill(self._pid, signal.SIGTERM)
         if self._kill_at and now > self._kill_at:
             tree.signal_all(signal.SIGKILL, self._pid)
-        if not by and self._state["ready"]:
+        if self._child_waits and not by:
             told = {key: orders[key] for key in ("go", "missing", "lacking", "gone") if key in orders}
-            text = json.dumps(dict(told, trouble=self._others.trouble)).encode("ascii") + b"\n"
+            trouble = (self._name.trouble if self._name else "") or self._others.trouble
+            text = json.dumps(dict(told, trouble=trouble)).encode("ascii") + b"\n"
             if text != self._told:
                 self._told = text
                 try:

@@ -130,6 +130,19 @@ def test_a_board_that_never_comes_is_named(make_job):
     assert "nowhere.invalid" in message
 
 
+def test_a_task_whose_name_nobody_knows_is_not_ready(make_job):
+    """The names of a cluster come after its pods, and others would look for them in vain."""
+    job = make_job(worker=2)
+    job.spec["barrier"]["timeout"] = 2
+    job.spec["hosts"]["worker-1"] = "nowhere.invalid"
+    ended = job.run(worker="true")
+    failed = [each for each in ended.values() if each["reason"] == "barrier-timeout"]
+    assert failed
+    for each in failed:
+        assert "worker-1 did not get ready" in each["message"] or "nowhere.invalid" in each["message"]
+    assert {each["code"] for each in ended.values()} == {None}
+
+
 def test_a_stranger_is_not_listened_to(make_job):
     """Decision 10: authenticated by a key in the job's Secret."""
     job = make_job(worker=2)
