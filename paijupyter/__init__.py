@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 from paijupyter._version import __version__
 
 if TYPE_CHECKING:
+    from paijupyter.client import Group as Group
     from paijupyter.client import Job as Job
     from paijupyter.client import JobsClient as JobsClient
     from paijupyter.errors import PaiJupyterError as PaiJupyterError
 
-__all__ = ["Job", "JobsClient", "PaiJupyterError", "__version__", "load_ipython_extension"]
+__all__ = ["Group", "Job", "JobsClient", "PaiJupyterError", "__version__", "load_ipython_extension"]
 
 _HOMES = {
+    "Group": "paijupyter.client",
     "Job": "paijupyter.client",
     "JobsClient": "paijupyter.client",
     "PaiJupyterError": "paijupyter.errors",

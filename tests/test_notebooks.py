@@ -66,6 +66,28 @@ def test_one_notebook_with_two_learning_rates_side_by_side(folder: Path) -> None
     assert (folder / "learning-rate.ipynb").read_text() == original
 
 
+def test_a_sweep_over_the_digits_training(folder: Path) -> None:
+    """T3, 2.2: a grid of real trainings, at most two at once; the table, the best one, files of each."""
+    printed = run(folder, "sweep.ipynb")
+    assert "4 experiments" in printed and "4 succeeded" in printed
+    found = re.search(r"best: experiment (\d), .*'hidden': 32.*, accuracy (0\.\d+)", printed)
+    assert found and float(found[2]) > 0.85
+    assert "<Plot accuracy by hidden>" in printed and "<Plot course of accuracy>" in printed
+    home = folder / "results" / "digits"
+    assert sorted(path.name for path in home.glob("*.log")) == ["1.log", "2.log", "3.log", "4.log"]
+    assert "learning_rate: 0.5" in (home / f"{found[1]}.yaml").read_text()
+
+
+def test_a_cell_takes_along_what_it_needs(folder: Path) -> None:
+    """P12, P13, P20: one cell as the entry point, explained; an object of the kernel goes with it."""
+    printed = run(folder, "cells.ipynb")
+    assert re.search(r"\+ cell \d+ +binds `(?:sigmoid|accuracy)`", printed)
+    assert re.search(r"- cell \d+ +binds and changes nothing that is used", printed)
+    assert "step 30/30 accuracy=" in printed
+    assert re.search(r"succeeded  cells-\w{6}", printed)
+    assert "carried (200, 2) float64" in printed
+
+
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
 def test_notebooks_are_committed_without_outputs(path: Path) -> None:
     import nbformat

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient as JobsClient
+    from paijupyter.client.group import Group as Group
     from paijupyter.client.job import Job as Job
 
-__all__ = ["Job", "JobsClient"]
+__all__ = ["Group", "Job", "JobsClient"]
 
-_HOMES = {"Job": "paijupyter.client.job", "JobsClient": "paijupyter.client.client"}
+_HOMES = {"Group": "paijupyter.client.group", "Job": "paijupyter.client.job", "JobsClient": "paijupyter.client.client"}
 
 
 def __getattr__(name: str) -> Any:

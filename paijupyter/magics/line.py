@@ -131,11 +131,19 @@ def _plain(value: Any, literal: str) -> Any:
         return value
     if hasattr(value, "__fspath__"):
         return value.__fspath__()
+    if callable(getattr(value, "to_dict", None)) and hasattr(value, "columns"):
+        return [_without_gaps(row) for row in value.to_dict("records")]
     if callable(getattr(value, "item", None)) and getattr(value, "size", 1) == 1:
         return value.item()
     if callable(getattr(value, "tolist", None)):
         return value.tolist()
     raise _not_sendable(value, literal)
+
+
+def _without_gaps(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of a data frame as Python's own values, without those that are missing (NaN, NaT)."""
+    plain = {str(name): value.item() if hasattr(value, "item") else value for name, value in row.items()}
+    return {name: value for name, value in plain.items() if value is not None and value == value}
 
 
 def _text(value: Any, literal: str, *, typed: bool) -> str:

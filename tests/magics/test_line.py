@@ -131,3 +131,11 @@ def test_any_line_is_split_or_refused_in_words(line: str) -> None:
         words_of(line, {})
     except UsageProblem:
         return
+
+
+def test_a_data_frame_is_its_rows() -> None:
+    """2.2: `--rows {frame}`; what is missing is left out, numbers of NumPy are Python's own."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"lr": [0.1, None], "n": [1, 2], "m": ["a", None]})
+    words = words_of("--rows {frame}", {"frame": frame})
+    assert json.loads(words[1]) == [{"lr": 0.1, "n": 1, "m": "a"}, {"n": 2}]

@@ -15,6 +15,8 @@ NAME = "paijupyter.io/name"
 ROLE = "paijupyter.io/role"
 ATTEMPT = "paijupyter.io/attempt"
 USER = "paijupyter.io/user"
+GROUP, EXPERIMENT = "paijupyter.io/group", "paijupyter.io/experiment"
+"""Id of the group and key of the experiment that a job is, so that all of a group can be selected."""
 KIND = "paijupyter.io/kind"
 """What an object is for: one of :data:`OWNER`, :data:`BOOT`, :data:`PACKAGE`; others have none."""
 OWNER, BOOT, PACKAGE = "job", "boot", "package"
@@ -31,12 +33,15 @@ NEEDS = "paijupyter.io/needs"
 
 def of_job(job: Job) -> dict[str, str]:
     """Return the labels of an object of one job."""
-    return {
+    found = {
         MANAGED_BY: OURS,
         JOB: label_value(job.id),
         NAME: base(job.name),
         USER: label_value(job.user or "unknown"),
     }
+    if job.group:
+        found |= {GROUP: label_value(job.group), EXPERIMENT: label_value(job.experiment)}
+    return found
 
 
 def of_attempt(job: Job, attempt: int) -> dict[str, str]:

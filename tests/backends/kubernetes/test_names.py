@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -82,4 +83,8 @@ def test_every_task_has_a_host_of_its_own() -> None:
 def test_labels_select_a_job() -> None:
     job = job_of({"worker": role()})
     assert labels.of_job(job)[labels.USER] == names.label_value("ada@example")
+    assert labels.GROUP not in labels.of_job(job)
+    of_group = labels.of_job(replace(job, group="g1", experiment="a b"))
+    # T5, T9: an experiment is known by its group and its key, also to who selects by label.
+    assert of_group[labels.GROUP] == "g1" and of_group[labels.EXPERIMENT] == names.label_value("a b")
     assert labels.of_job_id(job.id) == f"{labels.MANAGED_BY}=paijupyter,{labels.JOB}=2233445566aabbccdd"
