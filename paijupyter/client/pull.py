@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from paijupyter.client.transport import Unreachable, quoted
 from paijupyter.errors import PaiJupyterError
@@ -14,6 +14,35 @@ if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient
 
 _TRIES = 5
+
+
+def notebook_beside(view: Mapping[str, Any], pulled: Sequence[Path], folder: Path) -> Path | None:
+    """Copy a pulled executed notebook beside its source below a folder; never over a file that is there.
+
+    Where the job ran on this host its engine has done so already.
+
+    Args:
+        view: the JobView.
+        pulled: the files that were brought.
+        folder: the folder that the package was made of.
+
+    Returns:
+        Where it is, None if nothing was copied.
+    """
+    from paijupyter.notebook.whole import executed_name
+
+    inside = view.get("runsNotebook")
+    source = Path(folder, inside) if inside else None
+    found = next((path for path in pulled if source and path.name == source.name), None)
+    if source is None or found is None or not source.is_file():
+        return None
+    target = source.with_name(executed_name(source.name, str(view["name"])))
+    try:
+        with open(target, "xb") as file:
+            file.write(found.read_bytes())
+    except FileExistsError:
+        return None
+    return target
 
 
 def pull(client: JobsClient, ref: str, dest: Path, paths: Sequence[str] | None) -> list[Path]:

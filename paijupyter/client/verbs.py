@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paijupyter.client import card, tables, words
 from paijupyter.client.jupyter import server_address
+from paijupyter.client.pull import notebook_beside
 from paijupyter.client.sources import Origin, overridden, parameters_of, read_text, whole
 from paijupyter.client.submission import Ask, again, data_of
 from paijupyter.errors import Problem, UsageProblem
@@ -201,6 +202,8 @@ def _pull(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
         return Reply(f"`{view['name']}` has no outputs.", [], view=None)
     with writing(folder):
         found = list(client.pull(view["id"], folder, wanted))
+        beside = notebook_beside(view, found, origin.folder)
+    found += [beside] if beside else []
     shown = [f"  {_seen_from(origin.folder, path)}" for path in found]
     said = f"{words.count(len(found), 'file')} of `{view['name']}`:"
     return Reply("\n".join([said, *shown]), [str(path) for path in found])

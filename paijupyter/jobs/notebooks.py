@@ -93,13 +93,29 @@ def bring_beside(record: Record) -> None:
     try:
         content = output_file(record.folder, output).read_bytes()
         draft.write_bytes(content)
-        os.link(draft, target)  # Unlike a rename, this never replaces.
+        _name_new(draft, target)
     except FileExistsError:
         return
     except (OSError, PaiJupyterError) as error:
         _log.info("the executed notebook of job %s stays among its outputs: %s", record.id, error)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _name_new(draft: Path, target: Path) -> None:
+    """Give a file its name, unless something has that name already: a rename would replace it.
+
+    Raises:
+        FileExistsError: something has.
+    """
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if target.exists():
+            raise FileExistsError(str(target)) from None
+        draft.rename(target)
 
 
 def bringing_notebooks(then: Callable[[LiveJob], None]) -> Callable[[LiveJob], None]:

@@ -250,7 +250,7 @@ class _Run:
             self._flush.cancel()
             self._flush = None
         if wait != float("inf"):
-            self._flush = asyncio.get_running_loop().call_later(wait, self._saver.save)
+            self._flush = asyncio.get_running_loop().call_later(wait, self._saver.settle)
 
     def shown(self, output: "Dict[str, Any]") -> None:
         """Show in the log what a cell puts out; tracebacks without colours."""

@@ -59,6 +59,11 @@ class Saver:
         if self.due <= 0:
             self.write()
 
+    def settle(self) -> None:
+        """Write the file if a cell is not in it yet."""
+        if self._owed:
+            self.write()
+
     def write(self, durable: bool = False) -> None:
         """Write the file now; a reader sees the old or the new one."""
         begin = time.monotonic()
