@@ -163,10 +163,13 @@ class Flow:
     def _change(self, names: Iterable[str], line: int, how: str) -> None:
         for name in names:
             thing = self._thing(name)
-            if name == ARGUMENT or thing.plain or (thing.function and not thing.function.methods):
-                continue
-            if thing.module:
-                self._found.changes.setdefault(f"module:{thing.module.partition('.')[0]}", (line, how))
+            # What was made by a module is not the module: that changes by its own functions only.
+            if (
+                name == ARGUMENT
+                or thing.plain
+                or thing.module
+                or (thing.function and not thing.function.methods)
+            ):
                 continue
             for reached in self._reached(self._reached([name], self._held), self._holders):
                 self._found.changes.setdefault(reached, (line, how))
@@ -176,6 +179,10 @@ class Flow:
         true_name = self._true_name(event.text)
         if known.is_process_wide(true_name):
             self._found.process.append((event.line, f"changes `{true_name}`"))
+            return
+        if self._thing(event.text.partition(".")[0]).module:
+            top = true_name.partition(".")[0]
+            self._found.changes.setdefault(f"module:{top}", (event.line, f"changes `{event.text}`"))
             return
         self._change(event.names, event.line, f"changes `{event.text}`")
 

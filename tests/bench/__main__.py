@@ -9,7 +9,20 @@ from pathlib import Path
 
 from tests.bench.rows import Row, table
 
-BENCHES = ("load_ext", "server", "submit", "package", "install", "log", "jobs", "sweep", "notebook", "fuzz", "kubernetes")
+BENCHES = (
+    "load_ext",
+    "server",
+    "submit",
+    "package",
+    "install",
+    "log",
+    "jobs",
+    "sweep",
+    "notebook",
+    "cells",
+    "fuzz",
+    "kubernetes",
+)
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 START, END = "<!-- table -->", "<!-- end of table -->"
 
