@@ -106,7 +106,7 @@ def test_services_end_with_the_workers() -> None:
         (over(Ended(137, reason="OOMKilled")), "out-of-memory", "more memory than its limit"),
         (over(replace(record(1, reason="user"), reason="OOMKilled")), "out-of-memory", "more memory"),
         (over(record(None, signal="SIGSEGV", reason="user")), "user", "was ended by SIGSEGV"),
-        (over(record(None, reason="barrier-timeout", message="The task waited.")), "barrier-timeout", "waited"),
+        (over(record(None, reason="barrier-timeout", message="It waited.")), "barrier-timeout", "waited"),
         (
             pod(phase="Failed", reason="Evicted", message="The node was low on resource: memory."),
             "evicted",
