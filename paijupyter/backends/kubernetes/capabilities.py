@@ -134,7 +134,7 @@ def room(cluster: Cluster, settings: KubeSettings) -> tuple[dict[str, float], di
         for quota in cluster.quotas:
             status = quota.get("status") or {}
             hard, taken = status.get("hard") or {}, status.get("used") or {}
-            for name in (f"requests.{resource}", resource):
+            for name in (f"requests.{resource}", f"limits.{resource}", resource):
                 if name in hard:
                     most = amounts.number(hard[name]) / unit
                     capacity[key] = min(capacity.get(key, most), most)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.spec import task_spec
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.errors import PaiJupyterError, Problem, has_errors, in_order
+from paijupyter.package.manifest import Manifest
 from paijupyter.protocol.writing import write
 
 HIDDEN = "*****"
@@ -60,6 +62,7 @@ class Planner:
         settings, cluster = self._settings, await self._cluster()
         chosen = gang.choose(job, settings, cluster)
         problems = [*lint.problems(job, settings, cluster, chosen), *fits.problems(job, settings, cluster)]
+        problems += await asyncio.to_thread(_notes, job, settings)
         if cluster.unreachable:
             problems.append(_unreachable(cluster, settings))
         objects: list[Object] = []
@@ -111,6 +114,36 @@ class Planner:
         ]
         shared = [render.boot_object(frame.boot, b""), *(dict(o) for p in frame.parcels for o in p.shared)]
         return own, shared
+
+
+def _notes(job: Job, settings: KubeSettings) -> list[Problem]:
+    """Return what is good to know beforehand. Reads the package's list of files."""
+    found = []
+    policy = job.extras.get("install") or settings.install
+    name = str(job.extras.get("requirements") or "requirements.txt")
+    if policy == "never" and job.package is not None:
+        manifest = Manifest.from_bytes((job.package.folder / "manifest.json").read_bytes())
+        if any(each.path == name for each in manifest.entries):
+            found.append(
+                Problem(
+                    "hint",
+                    "requirements-checked",
+                    f"Requirements of `{name}` are checked in the image, and not installed.",
+                    file=name,
+                    hint="Use an image that has them, or --install if-missing.",
+                )
+            )
+    if os.environ.get("JUPYTERHUB_SERVICE_PREFIX"):
+        found.append(
+            Problem(
+                "hint",
+                "logs-while-here",
+                "Logs are complete as long as this server runs; of a time without it only what the node "
+                "keeps is fetched later, usually the last 10 MB of each task.",
+                hint="A hub may end an idle server: let long jobs write what matters into PAI_OUTPUT_DIR.",
+            )
+        )
+    return found
 
 
 def _unreachable(cluster: Cluster, settings: KubeSettings) -> Problem:
