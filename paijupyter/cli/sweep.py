@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from paijupyter.cli import terminal
@@ -52,12 +52,12 @@ def sweep(client: JobsClient, parsed: Namespace, origin: Origin) -> int:
         terminal.say(group_card.printed(planned))
         for problem in planned["problems"]:
             terminal.complain(group_card.problem_text(problem))
-    return _submitted(client, view, parsed)
+    return _submitted(client, view, parsed, [str(each["key"]) for each in planned["experiments"]])
 
 
-def _submitted(client: JobsClient, view: Mapping[str, Any], parsed: Namespace) -> int:
+def _submitted(client: JobsClient, view: Mapping[str, Any], parsed: Namespace, keys: Collection[str]) -> int:
     if parsed.wait:
-        return wait(client, view, parsed.json, None)
+        return wait(client, view, parsed.json, None, keys)
     if parsed.json:
         _json(view)
         return SUCCESS
@@ -67,7 +67,13 @@ def _submitted(client: JobsClient, view: Mapping[str, Any], parsed: Namespace) -
     return SUCCESS
 
 
-def wait(client: JobsClient, view: Mapping[str, Any], as_json: bool, timeout: float | None) -> int:
+def wait(
+    client: JobsClient,
+    view: Mapping[str, Any],
+    as_json: bool,
+    timeout: float | None,
+    keys: Collection[str] | None = None,
+) -> int:
     """Say every change until a group has ended, then show its table; 0 only if all succeeded.
 
     Args:
@@ -75,6 +81,7 @@ def wait(client: JobsClient, view: Mapping[str, Any], as_json: bool, timeout: fl
         view: the group.
         as_json: print JSON for machines at the end.
         timeout: seconds to wait at most.
+        keys: the experiments that the exit code is about; None: all.
     """
     said = ""
 
@@ -95,8 +102,8 @@ def wait(client: JobsClient, view: Mapping[str, Any], as_json: bool, timeout: fl
         _json({**final, "experiments": list(experiments)})
     else:
         terminal.say(group_card.text(group_card.facts(final, experiments, len(experiments))))
-    counts = final["counts"]
-    return FAILED if counts.get("failed") else STOPPED if counts.get("stopped") else SUCCESS
+    ends = {each["state"] for each in experiments if keys is None or each["key"] in keys}
+    return FAILED if "failed" in ends else STOPPED if "stopped" in ends else SUCCESS
 
 
 def _json(data: Any) -> None:

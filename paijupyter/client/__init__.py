@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "Job", "JobsClient"]
 
-_HOMES = {"Group": "paijupyter.client.group", "Job": "paijupyter.client.job", "JobsClient": "paijupyter.client.client"}
+_HOMES = {
+    "Group": "paijupyter.client.group",
+    "Job": "paijupyter.client.job",
+    "JobsClient": "paijupyter.client.client",
+}
 
 
 def __getattr__(name: str) -> Any:

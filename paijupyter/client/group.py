@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,13 +124,17 @@ class Group:
         self.view = self.client.groups.wait(self.id, timeout)
         return self
 
-    def check(self) -> Group:
+    def check(self, keys: Collection[str] | None = None) -> Group:
         """Return this handle if all experiments succeeded.
+
+        Args:
+            keys: look only at these experiments.
 
         Raises:
             GroupFailed: some did not; it says which and why.
         """
-        bad = tuple(each for each in self.experiments if each["state"] in ("failed", "stopped"))
+        chosen = [each for each in self.experiments if keys is None or each["key"] in keys]
+        bad = tuple(each for each in chosen if each["state"] in ("failed", "stopped"))
         if bad:
             raise GroupFailed(self.refresh().view, bad)
         return self

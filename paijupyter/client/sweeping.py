@@ -73,6 +73,7 @@ def round_of(
         found = packed(source, submit, origin, progress, _documents(text, experiments, options))
         problems = (*found.problems, *hints)
     else:
+        submit.param = [*_declared(experiments, options), *submit.param]
         found = prepare(submit, origin, body if options.template is None else None, progress)
         secrets, problems = found.secrets, found.problems
     kept = {name: found.request[name] for name in ("profile", "package", "data", "context")}
@@ -156,6 +157,20 @@ def _as_submit(options: Namespace, origin: Origin, *, is_document: bool) -> Name
     else:
         submit.script, submit.arguments = options.template, []
     return submit
+
+
+def _declared(experiments: str, options: Namespace) -> list[str]:
+    """Return every name of a value as a parameter, with its first value: each job sets its own."""
+    from paijupyter.experiments import read_listing
+
+    constants = dict(_pair(each, "--set") for each in options.constants)
+    listing = read_listing(experiments, constants, whole(options.limit, "--limit") or 1000)
+    first: dict[str, Any] = {}
+    for values in (listing.common, *(each.values for each in listing.experiments)):
+        for name, value in values.items():
+            first.setdefault(name, value)
+    own = {each.partition("=")[0] for each in options.param}
+    return [f"{name}={json.dumps(value)}" for name, value in first.items() if name not in own]
 
 
 def _template(text: str, options: Namespace, origin: Origin) -> Source:

@@ -66,6 +66,7 @@ class Group:
         problems: what the plan of that round found.
         since: when that round began.
         stopped_by: who ended the round early: ``user``, ``failures``, or "".
+        is_removed: whether it was deleted: nobody is told of it any more.
         trouble: why experiments are not submitted just now, or "".
         news: set when there may be something to do.
     """
@@ -78,6 +79,7 @@ class Group:
     since: str = ""
     stopped_by: str = ""
     ended_at: str | None = None
+    is_removed: bool = False
     trouble: str = ""
     requests: dict[str, int] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)

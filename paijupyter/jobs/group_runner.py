@@ -108,6 +108,8 @@ class GroupRunner:
 
     async def _run(self, group: Group) -> None:
         pause = _PAUSES[0]
+        if group.stopped_by == "user":
+            await self._stop_again(group)  # of an earlier process, which may not have come to all of it
         while not group.is_settled:
             group.news.clear()
             if group.is_failing or group.stopped_by == "failures":
@@ -127,12 +129,15 @@ class GroupRunner:
             each.job and each.state not in FINAL and not each.started for each in group.entries.values()
         )
         if not group.stopped_by or waiting:
-            try:
-                await self.stop(group, "failures")
-            except PaiJupyterError as error:
-                _log.warning("group %s is not stopped yet: %s", group.record.name, error)
-                await asyncio.sleep(_PAUSES[0])
-                group.news.set()
+            await self._stop_again(group)
+
+    async def _stop_again(self, group: Group) -> None:
+        try:
+            await self.stop(group, group.stopped_by or "failures")
+        except PaiJupyterError as error:
+            _log.warning("group %s is not stopped yet: %s", group.record.name, error)
+            await asyncio.sleep(_PAUSES[0])
+            group.news.set()
 
     async def _start(self, group: Group, entries: list[Entry]) -> bool:
         """Submit experiments; False if they have to be tried again later."""
@@ -146,15 +151,21 @@ class GroupRunner:
             outcomes = await self._submissions.submit_many(requests)
         except PaiJupyterError as error:
             return await self._not_now(group, entries, error)
-        trouble = None
+        trouble, gone = None, list[str]()
         for entry, outcome in zip(entries, outcomes, strict=True):
             if isinstance(outcome, tuple):
                 entry.job = outcome[0]
                 self._take_state(entry)
+                if group.entries.get(entry.key) is not entry:
+                    gone.append(outcome[0])
             elif outcome.status >= 500:
                 trouble = outcome
             else:
                 await self._refuse(group, entry, outcome)
+        # What was taken back or stopped while its job was being made.
+        await self._all(gone, self._remove)
+        if group.stopped_by:
+            await self._stop_again(group)
         if trouble is not None:
             return await self._not_now(group, [], trouble)
         group.trouble = ""
@@ -223,6 +234,8 @@ class GroupRunner:
 
     async def _settle(self, group: Group) -> None:
         """Keep what a settled group is, and no values of its secrets."""
+        if group.is_removed:
+            return
         group.ended_at = group.ended_at or now()
         self._secrets.remove(group.id)
         view = {**group.view(mine=True), "eventsSize": group.record.size}

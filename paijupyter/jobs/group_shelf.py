@@ -74,6 +74,8 @@ class Shelf:
 
     def tell(self, group: Group) -> None:
         """Tell readers of a change of a group."""
+        if group.is_removed:
+            return
         view = group.view(mine=self.owns(group))
         self.open[group.id] = group
         self._views[group.id] = view
@@ -81,6 +83,7 @@ class Shelf:
 
     async def remove(self, group: Group) -> None:
         """Remove a group's folder and everything that is known of it."""
+        group.is_removed = True
         self.open.pop(group.id, None)
         self._views.pop(group.id, None)
         await asyncio.to_thread(records.remove, group.record.folder)

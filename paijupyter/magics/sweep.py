@@ -7,7 +7,7 @@ import getpass
 import threading
 import uuid
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from paijupyter.client import group_card
@@ -74,7 +74,7 @@ def _submit(
         shell.user_ns[parsed.variable] = group
     show_live(shell, group, display)
     if parsed.wait:
-        _until_ended(group, display, None)
+        _until_ended(group, display, None, [str(each["key"]) for each in planned["experiments"]])
     return group
 
 
@@ -106,8 +106,10 @@ def wait_verb(shell: Any, client: JobsClient, ref: str, timeout: float | None) -
     _until_ended(Group.attach(ref, client), Display(shell), timeout)
 
 
-def _until_ended(group: Group, display: Display, timeout: float | None) -> None:
-    """Wait; an interrupt ends the waiting only."""
+def _until_ended(
+    group: Group, display: Display, timeout: float | None, keys: Collection[str] | None = None
+) -> None:
+    """Wait, and fail if one of the chosen experiments did; an interrupt ends the waiting only."""
     from paijupyter.magics.runner import Detached
 
     try:
@@ -116,7 +118,7 @@ def _until_ended(group: Group, display: Display, timeout: float | None) -> None:
         stop = f"Stop it with: %paijob stop --group {group.name}"
         raise Detached(f"Waiting has ended; group `{group.name}` goes on. {stop}") from None
     display.show(group_card.bundle(group.view, group.experiments))
-    group.check()
+    group.check(keys)
 
 
 class GroupFollower:
