@@ -91,7 +91,8 @@ def stop_jobset() -> None:
 def start_kueue() -> None:
     """Start Kueue with its queue positions (again, after :func:`stop_kueue`)."""
     home = _home("kueue")
-    _kueue_root(home)
+    if not running("kueue"):
+        _kueue_root(home)
     _apply_definitions("kueue", "workloads.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io")
     start(
         "kueue",
@@ -172,8 +173,7 @@ def _kueue_root(home: Path) -> None:
         if place != "tmp":
             for file in ("tls.crt", "tls.key"):
                 shutil.copy(home / file, home / place / file)
-    if not running("kueue"):
-        shutil.copy(program("kueue"), home / "kueue")
+    shutil.copy(program("kueue"), home / "kueue")
     shutil.copy(enter("admin"), home / "kubeconfig")
     config = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",

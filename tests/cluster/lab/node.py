@@ -133,7 +133,7 @@ def start_kubelet() -> None:
         ],
         node_ready,
     )
-    give_gpus(GPUS)
+    give("nvidia.com/gpu", GPUS)
 
 
 def stop_kubelet(seconds: float = 15) -> None:
@@ -150,18 +150,18 @@ def node_ready() -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"]["conditions"])
 
 
-def give_gpus(count: int) -> None:
-    """Make the node advertise ``nvidia.com/gpu``; a kubelet that starts takes them away."""
-    path = "/status/capacity/nvidia.com~1gpu"
+def give(resource: str, count: int) -> None:
+    """Make the node advertise an extended resource, without devices; a kubelet that starts takes it away."""
+    path = f"/status/capacity/{resource.replace('/', '~1')}"
 
     def given() -> bool:
         status = kubectl_json("get", "node", NODE)["status"]
-        if status["capacity"].get("nvidia.com/gpu") != str(count):
+        if status["capacity"].get(resource) != str(count):
             patch = [{"op": "add", "path": path, "value": str(count)}]
             kubectl("patch", "node", NODE, "--subresource=status", "--type=json", "-p", json.dumps(patch))
-        return status["allocatable"].get("nvidia.com/gpu") == str(count)
+        return bool(status["allocatable"].get(resource) == str(count))
 
-    wait(given, 60, f"the node to advertise {count} GPUs", "kubelet")
+    wait(given, 60, f"the node to advertise {count} {resource}", "kubelet")
 
 
 def _kubelet_config() -> dict[str, object]:
