@@ -47,6 +47,7 @@ class Attempt:
         pods: by task key, the pod that counts.
         jobs: by role, the Job that makes its pods.
         events: by uid of a pod or Job, as far as they were fetched.
+        queue: by uid of what a queue admits, why it does not.
         ending: whether the job was decided or told to stop.
         statuses: by task key, as of the last look.
     """
@@ -57,6 +58,7 @@ class Attempt:
         self.pods: dict[str, Pod] = {}
         self.jobs: dict[str, KubeJob] = {}
         self.events: dict[str, Sequence[Event]] = {}
+        self.queue: dict[str, str] = {}
         self.ending = False
         self.statuses = {
             task.key: TaskStatus(task.role, task.index, number, "waiting", "submitting")
@@ -103,6 +105,9 @@ class Attempt:
     def look(self, now: float) -> list[TaskStatus]:
         """Bring all statuses up to date; return those that changed."""
         self._now = now
+        if self.is_suspended:
+            # A queue took its place away, and with it its pods: it begins again once it is admitted.
+            self.pods = {key: pod for key, pod in self.pods.items() if not self._suspended(pod)}
         changed = []
         past = self._is_past_barrier()
         for key, task in self._tasks.items():
@@ -122,6 +127,8 @@ class Attempt:
             stopping: whether somebody asked to stop it.
             has_run: whether it was said to run.
         """
+        if self.is_suspended and not stopping:
+            return self._waiting()
         if self._is_past_barrier() or has_run:
             if not self.ending:
                 return self._running()
@@ -146,6 +153,11 @@ class Attempt:
             if verdict is not None:
                 return Outcome("succeeded", "", verdict.message)
         return None
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether a queue holds it back."""
+        return not self.ending and any(job.suspended and not job.gone for job in self.jobs.values())
 
     @property
     def is_over(self) -> bool:
@@ -217,7 +229,7 @@ class Attempt:
             message = f"{base.key} failed, and its pod is gone: {said}"
             ended_at = failed.at if failed else None
             return replace(base, state="failed", reason="lost", message=message, ended_at=ended_at)
-        finding = refusals.of_job(job, self.events.get(job.uid, ()))
+        finding = refusals.of_job(job, self.events.get(job.uid, ()), self.queue.get(job.unit, ""))
         return self._waiting_task(base, finding, job.created_at, now)
 
     def _waiting_task(self, base: TaskStatus, finding: Finding, since: float, now: float) -> TaskStatus:
@@ -230,6 +242,10 @@ class Attempt:
                 f"or stop the job (stop {self.job.name})."
             )
         return replace(base, reason=finding.reason, message=message)
+
+    def _suspended(self, pod: Pod) -> bool:
+        job = self.jobs.get(self._roles[pod.role])
+        return job is not None and job.suspended
 
     def _events_alike(self, pod: Pod) -> Sequence[Event]:
         """Return the events of another pod of the role that waits for the same: one is asked for all."""

@@ -21,7 +21,7 @@ from paijupyter.backends.base import (
 )
 from paijupyter.backends.boot import boot_zipapp
 from paijupyter.backends.changes import Changes, Subscription
-from paijupyter.backends.kubernetes import capabilities, entering, journal, life, usage
+from paijupyter.backends.kubernetes import capabilities, entering, journal, usage
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.hub import Hub
@@ -31,6 +31,7 @@ from paijupyter.backends.kubernetes.logs import Lines
 from paijupyter.backends.kubernetes.names import label_value
 from paijupyter.backends.kubernetes.plan import Planner
 from paijupyter.backends.kubernetes.settings import SETTINGS, settings_of
+from paijupyter.backends.kubernetes.shared import Shared
 from paijupyter.backends.kubernetes.submit import Submitter
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.data.storages import Storage
@@ -62,7 +63,7 @@ class KubernetesBackend:
         self._hub = Hub(transport)
         self._submitter = Submitter(transport, settings, self._asker.cluster, self._boot, place.data)
         self._planner = Planner(transport, settings, self._asker.cluster, self._boot)
-        self._shared = life.Profile(
+        self._shared = Shared(
             transport, settings, self._hub, self._asker, self._submitter, self._changes, Lines()
         )
         self._runs: dict[str, JobRun] = {}

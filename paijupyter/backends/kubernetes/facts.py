@@ -121,6 +121,7 @@ class KubeJob:
 
     Attributes:
         jobset: name of the JobSet that made it, or "".
+        unit: uid of what a queue admits: the JobSet's, or its own.
         completed: indexes that have succeeded.
         failed: indexes that have failed, where the Job counts them.
         gone: whether it was seen to vanish.
@@ -133,6 +134,7 @@ class KubeJob:
     attempt: int
     role: str
     jobset: str = ""
+    unit: str = ""
     active: int = 0
     completed: frozenset[int] = frozenset()
     failed: frozenset[int] = frozenset()
@@ -174,6 +176,9 @@ def job_of(data: Object) -> KubeJob:
     """Read a Job."""
     meta, status = data["metadata"], data.get("status") or {}
     marks = meta.get("labels") or {}
+    jobset: Object = next(
+        (each for each in meta.get("ownerReferences") or () if each["kind"] == "JobSet"), {}
+    )
     return KubeJob(
         uid=str(meta["uid"]),
         name=str(meta["name"]),
@@ -181,7 +186,8 @@ def job_of(data: Object) -> KubeJob:
         job=str(marks.get(labels.JOB) or ""),
         attempt=_number(marks.get(labels.ATTEMPT)),
         role=str(marks.get(labels.ROLE) or ""),
-        jobset=next((o["name"] for o in meta.get("ownerReferences") or () if o["kind"] == "JobSet"), ""),
+        jobset=str(jobset.get("name") or ""),
+        unit=str(jobset.get("uid") or meta["uid"]),
         active=_number(status.get("active")),
         completed=_indexes(status.get("completedIndexes")),
         failed=_indexes(status.get("failedIndexes")),

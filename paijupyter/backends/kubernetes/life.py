@@ -10,24 +10,19 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from paijupyter.backends import retries
 from paijupyter.backends.base import FINAL, Change, Job, State, TaskStatus
-from paijupyter.backends.changes import Changes
-from paijupyter.backends.kubernetes import asks, ending, journal
+from paijupyter.backends.kubernetes import asks, ending, journal, queues
 from paijupyter.backends.kubernetes.attempt import Attempt, Position
-from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod
-from paijupyter.backends.kubernetes.hub import Hub
 from paijupyter.backends.kubernetes.journal import Journal
-from paijupyter.backends.kubernetes.logs import Follower, Lines
+from paijupyter.backends.kubernetes.logs import Follower
 from paijupyter.backends.kubernetes.names import label_value
 from paijupyter.backends.kubernetes.outputs import Fetcher
-from paijupyter.backends.kubernetes.settings import KubeSettings
-from paijupyter.backends.kubernetes.submit import Submitter
-from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.backends.kubernetes.shared import Shared
 from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.retries import Again
@@ -45,19 +40,6 @@ _BOARD_PATIENCE = 60.0  # seconds past the grace time after which what has not e
 _PAUSES = (1.0, 30.0)  # seconds between tries of what the cluster did not do
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What all jobs of a profile share."""
-
-    transport: KubeTransport
-    settings: KubeSettings
-    hub: Hub
-    asker: Asker
-    submitter: Submitter
-    changes: Changes
-    lines: Lines
-
-
 class JobRun:
     """One job that is not final.
 
@@ -67,21 +49,21 @@ class JobRun:
         trouble: why the cluster did not do what was asked last, or None.
     """
 
-    def __init__(self, job: Job, profile: Profile, state: Journal, on_done: Callable[[str], None]) -> None:
+    def __init__(self, job: Job, shared: Shared, state: Journal, on_done: Callable[[str], None]) -> None:
         self.job = job
         self.journal = state
         self.done = asyncio.Event()
         self.current = Change(job.id, state.attempt, "waiting", time.time(), "submitting")
         self.trouble: KubeError | None = None
-        self._profile = profile
+        self._shared = shared
         self._on_done = on_done
         self._wake = asyncio.Event()
         self._stop_asked = asyncio.Event()
         self._label = label_value(job.id)
-        self._attempt = Attempt(job, state.attempt, {}, profile.settings.stuck_after)
+        self._attempt = Attempt(job, state.attempt, {}, shared.settings.stuck_after)
         self._asked: Mapping[str, asks.Asked] | None = None
         self._followers: dict[tuple[int, str], Follower] = {}
-        self._fetcher = Fetcher(job, profile.transport, profile.settings)
+        self._fetcher = Fetcher(job, shared.transport, shared.settings)
         self._life: asyncio.Task[None] | None = None
         self._has_run = False
         self._decided_at: float | None = None
@@ -89,7 +71,7 @@ class JobRun:
     def begin(self) -> None:
         """Go on from where its journal says: at once with what is known of it, then as news come."""
         if self.journal.phase == "started":
-            self._profile.hub.join(self._label, self)
+            self._shared.hub.join(self._label, self)
             if self._attempt.jobs:
                 position, changed = self._look()
                 tasks = tuple(changed)
@@ -139,7 +121,7 @@ class JobRun:
 
     async def close(self) -> None:
         """Let go; the pods run on."""
-        self._profile.hub.leave(self._label)
+        self._shared.hub.leave(self._label)
         if self._life:
             self._life.cancel()
             await asyncio.gather(self._life, return_exceptions=True)
@@ -166,8 +148,8 @@ class JobRun:
         if follower is None:
             folder = self.job.folder / "tasks" / key / str(number)
             follower = self._followers[number, key] = Follower(
-                self._profile.transport,
-                self._profile.lines,
+                self._shared.transport,
+                self._shared.lines,
                 folder,
                 lambda: self._fetcher.begin(key, self._attempt.pods[key].name),
             )
@@ -189,7 +171,7 @@ class JobRun:
         while True:
             if self.journal.phase == "creating" and not self.journal.stop:
                 await self._create()
-            self._profile.hub.join(self._label, self)
+            self._shared.hub.join(self._label, self)
             outcome = await self._run_attempt()
             await self._end_logs()
             again = None
@@ -205,7 +187,7 @@ class JobRun:
         if self.journal.attempt:
             await self._patiently(
                 "start the next attempt",
-                lambda: self._profile.submitter.start_attempt(self.job, self.journal.attempt),
+                lambda: self._shared.submitter.start_attempt(self.job, self.journal.attempt),
             )
         self.journal.phase = "started"
         await self._note()
@@ -243,7 +225,7 @@ class JobRun:
         self._attempt.ending = self.journal.stop or self.journal.outcome is not None
         changed = self._attempt.look(time.time())
         position = self._attempt.position(stopping=self.journal.stop, has_run=self._has_run)
-        self._has_run = self._has_run or position.state == "running"
+        self._has_run = (self._has_run and not self._attempt.is_suspended) or position.state == "running"
         return position, changed
 
     async def _judge(self) -> bool:
@@ -267,7 +249,7 @@ class JobRun:
     async def _end_rest(self) -> None:
         """Delete what is left: at once if the job is stopped, else only what the board could not end."""
         if not self.journal.stop:
-            patience = self._profile.settings.grace_seconds + _BOARD_PATIENCE
+            patience = self._shared.settings.grace_seconds + _BOARD_PATIENCE
             if self._decided_at is None or time.monotonic() < self._decided_at + patience:
                 return
         left = [job for job in self._attempt.jobs.values() if not job.gone and job.deleted_at is None]
@@ -276,7 +258,7 @@ class JobRun:
         mine = [each for (number, _), each in self._followers.items() if number == self._attempt.number]
         await asyncio.gather(*(each.catch_up(_CATCH_UP) for each in mine))
         try:
-            await ending.delete_jobs(self._profile.transport, left)
+            await ending.delete_jobs(self._shared.transport, left)
             self.trouble = None
         except KubeError as error:
             self.trouble = error
@@ -296,7 +278,7 @@ class JobRun:
     async def _is_really_lost(self) -> bool:
         """Ask the cluster itself: what the watches have not heard of yet is not lost."""
         try:
-            found = await ending.objects_left(self._profile.transport, self._label, self._attempt.number)
+            found = await ending.objects_left(self._shared.transport, self._label, self._attempt.number)
         except KubeError as error:
             self.trouble = error
             return False
@@ -329,16 +311,17 @@ class JobRun:
 
     async def _fetch_events(self) -> None:
         try:
-            self._attempt.events.update(
-                await asks.events_of(self._profile.transport, self._attempt.unexplained)
-            )
+            transport, attempt = self._shared.transport, self._attempt
+            attempt.events.update(await asks.events_of(transport, attempt.unexplained))
+            units = {job.unit for job in attempt.jobs.values() if job.suspended}
+            attempt.queue.update(await queues.why_waiting(transport, units))
         except KubeError as error:
             _log.debug("events of job %s: %s", self.job.id, error)
 
     async def _learn_what_is_asked(self) -> None:
         if self._asked is None:
-            cluster = await self._profile.asker.cluster()
-            self._asked = asks.asked(self.job, self._profile.settings, cluster)
+            cluster = await self._shared.asker.cluster()
+            self._asked = asks.asked(self.job, self._shared.settings, cluster)
         self._attempt.know(self._asked)
 
     async def _prepare_retry(self, again: Again) -> None:
@@ -346,7 +329,7 @@ class JobRun:
         self.journal.phase, self.journal.outcome = "creating", None
         self._decided_at, self._has_run = None, False
         await self._note()
-        self._attempt = Attempt(self.job, self.journal.attempt, {}, self._profile.settings.stuck_after)
+        self._attempt = Attempt(self.job, self.journal.attempt, {}, self._shared.settings.stuck_after)
         self.current = replace(self.current, tasks=())
         self._say("waiting", "retry-delay", again.words)
         if again.delay:
@@ -382,10 +365,10 @@ class JobRun:
         self.journal.phase = "final"
         self.journal.last = self.current = replace(change, tasks=self.current.tasks)
         await self._note()
-        await ending.tidy(self._profile.transport, self.job, self.journal)
-        self._profile.hub.leave(self._label)
+        await ending.tidy(self._shared.transport, self.job, self.journal)
+        self._shared.hub.leave(self._label)
         self._on_done(self.job.id)
-        self._profile.changes.publish(change)
+        self._shared.changes.publish(change)
         self.done.set()
 
     # Words
@@ -396,7 +379,7 @@ class JobRun:
         change = Change(self.job.id, self.journal.attempt, state, time.time(), reason, message, tasks)
         known = {task_key(each.role, each.index): each for each in (*self.current.tasks, *tasks)}
         self.current = replace(change, tasks=tuple(known.values()))
-        self._profile.changes.publish(change)
+        self._shared.changes.publish(change)
 
     async def _note(self) -> None:
         """Save what has been decided, if the disk lets us: a full one must not keep a job from its end."""

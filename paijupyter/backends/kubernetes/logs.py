@@ -156,8 +156,11 @@ class Follower:
         if pod is None:
             return False
         if copy.container and pod.container.id and copy.container != pod.container.id:
-            await self._stream(copy, pod, {"previous": "true"})
-            copy.note(f"The container was started again ({pod.container.restarts}).")
+            if pod.container.restarts:
+                await self._stream(copy, pod, {"previous": "true"})
+                copy.note(f"The container was started again ({pod.container.restarts}).")
+            else:
+                copy.note("The task was started again, in another pod.")
             copy.begin_container(pod.container.id)
         elif not copy.container:
             copy.container = pod.container.id

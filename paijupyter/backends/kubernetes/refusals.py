@@ -9,10 +9,16 @@ from paijupyter.backends.kubernetes.facts import KubeJob
 from paijupyter.backends.kubernetes.findings import Event, Finding, newest, short
 
 
-def of_job(job: KubeJob, events: Sequence[Event]) -> Finding:
-    """Say why a Job has no pod yet."""
+def of_job(job: KubeJob, events: Sequence[Event], queue: str = "") -> Finding:
+    """Say why a Job has no pod yet.
+
+    Args:
+        job: the Job.
+        events: of it.
+        queue: why its queue does not admit it, "" if that is not known.
+    """
     if job.suspended:
-        return Finding("queued", "it is suspended until a queue admits it")
+        return Finding("queued", short(queue) or "it is suspended until a queue admits it")
     refused = newest(events, "FailedCreate")
     if refused is None:
         return Finding("starting")

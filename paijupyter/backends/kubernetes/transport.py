@@ -23,6 +23,7 @@ from paijupyter.backends.kubernetes.channels import Channels
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.pipe import Pipe
+from paijupyter.backends.kubernetes.sockets import keep_alive, socket_of
 
 if TYPE_CHECKING:
     import urllib3
@@ -277,7 +278,7 @@ class _Way:
         self.access = access
         options: dict[str, Any] = {
             "maxsize": _KEPT_CONNECTIONS,
-            "socket_options": [*urllib3.connection.HTTPConnection.default_socket_options, *_keep_alive()],
+            "socket_options": [*urllib3.connection.HTTPConnection.default_socket_options, *keep_alive()],
         }
         context = access.tls()
         if context is not None:
@@ -337,7 +338,7 @@ class _Reader(threading.Thread):
         response = self._transport._send("GET", path, query, None, {"accept": "*/*"}, _CONNECT, idle)
         try:
             with self._lock:
-                self._socket = _socket_of(response)
+                self._socket = socket_of(response)
                 if self._is_cut:
                     return
             if response.status != 200:
@@ -355,17 +356,6 @@ class _Reader(threading.Thread):
             # What was cut has unread data, so its connection is good for nothing.
             response.close()
             response.release_conn()
-
-
-def _socket_of(response: urllib3.response.BaseHTTPResponse) -> socket.socket | None:
-    """Find the socket below an answer, in urllib3 1.26 and 2 alike."""
-    connection = getattr(response, "connection", None)
-    found = getattr(connection, "sock", None)
-    if found is None:
-        # After "Connection: close" only the file that is read from still has it.
-        raw = getattr(getattr(getattr(response, "_fp", None), "fp", None), "raw", None)
-        found = getattr(raw, "_sock", None)
-    return found if isinstance(found, socket.socket) else None
 
 
 def _read(response: urllib3.response.BaseHTTPResponse) -> bytes:
@@ -390,14 +380,3 @@ def _no_answer(error: Exception) -> KubeError:
     if isinstance(error, kind.ConnectTimeoutError):
         return KubeError(0, "Unreachable", "the API server cannot be connected to")
     return KubeError(0, "Unreachable", str(error))
-
-
-def _keep_alive() -> list[tuple[int, int, int]]:
-    """Ask the kernel to notice a peer that is gone without a word, as kubectl does."""
-    wanted = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 9}
-    found = [
-        (socket.IPPROTO_TCP, getattr(socket, name), value)
-        for name, value in wanted.items()
-        if hasattr(socket, name)
-    ]
-    return [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *found]

@@ -1,0 +1,26 @@
+"""What all jobs of a profile share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paijupyter.backends.changes import Changes
+from paijupyter.backends.kubernetes.capabilities import Asker
+from paijupyter.backends.kubernetes.hub import Hub
+from paijupyter.backends.kubernetes.logs import Lines
+from paijupyter.backends.kubernetes.settings import KubeSettings
+from paijupyter.backends.kubernetes.submit import Submitter
+from paijupyter.backends.kubernetes.transport import KubeTransport
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The parts of a backend that its jobs work with."""
+
+    transport: KubeTransport
+    settings: KubeSettings
+    hub: Hub
+    asker: Asker
+    submitter: Submitter
+    changes: Changes
+    lines: Lines
