@@ -1,4 +1,4 @@
-"""Parameters that a notebook declares, by papermill's convention: assignments in a cell tagged ``parameters``.
+"""Parameters that a notebook declares, by papermill's convention: assignments in a cell tagged `parameters`.
 
 The type of each is that of its annotation, else of its default. A value is fitted to it before anything is
 submitted, so that a mistake is told with the parameter's name and cell, and not by a traceback in the task.

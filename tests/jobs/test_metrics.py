@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paijupyter.jobs.metrics import BACKLOG, NAMES, POINTS, STEP, Metrics
 from paijupyter.jobs.progress import Progress
-from paijupyter.jobs.readings import LONGEST, Count, read_line
+from paijupyter.jobs.readings import LONGEST, Count, read_line, read_object
 from paijupyter.jobs.tail import Tail
 
 
@@ -267,3 +267,35 @@ def test_progress_survives_being_kept():
     progress = Progress()
     follow(progress, (0, ("epoch", 1, 4)), (5, ("step", 50, 100)))
     assert Progress.of(json.loads(json.dumps(progress.state()))).to_json(6) == progress.to_json(6)
+
+
+def test_which_cell_of_a_notebook_runs_is_kept_beside_the_metrics(tmp_path):
+    """O1: a program's own progress goes before that of the cells; a new engine knows the cell too."""
+    kept = tmp_path / "kept.json"
+    metrics = Metrics(tmp_path, kept)
+    told = {"cell": 3, "cells": 10, "line": "fit(x)", "at": 1000.5}
+    write(tmp_path, "metrics.jsonl", json.dumps({"notebook": told}) + "\n")
+    assert metrics.read()
+    said = {"cell": 3, "cells": 10, "line": "fit(x)", "done": False, "since": "1970-01-01T00:16:40.500Z"}
+    assert metrics.execution() == said and metrics.to_json() == {}
+    cells = {"done": 3, "total": 10, "unit": "cell", "fraction": 0.2, "etaSeconds": None}
+    assert metrics.progress() == cells
+    metrics.save()
+    assert Metrics(tmp_path, kept).execution() == said
+    write(tmp_path, "log", "Epoch 1/4\n")
+    metrics.read()
+    assert metrics.progress()["unit"] == "epoch"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        3,
+        {"cell": 5, "cells": 3},
+        {"cell": 1, "cells": 3},
+        {"cell": 1, "cells": 3, "line": "", "at": 1e20},
+    ],
+)
+def test_what_tells_no_cell_is_no_cell(told):
+    assert read_object(json.dumps({"notebook": told}).encode()).execution is None

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -300,3 +300,20 @@ def test_several_processes_at_once(heavy: Path, store: LocalStore, data: Path) -
     assert found == set(store)
     assert not store.verify(found.pop())
     assert not list(store.staging.iterdir())
+
+
+def test_one_file_is_read_and_checked(store: LocalStore, write: Callable[..., Path]) -> None:
+    large = bytes(SMALL)
+    root = write({"a.txt": "first", "b/large.bin": large, "c.txt": "third"})
+    sha256 = snapshot(root, store).sha256
+    assert [store.content(sha256, path) for path in ("a.txt", "b/large.bin", "c.txt")] == [
+        b"first",
+        large,
+        b"third",
+    ]
+    with pytest.raises(NotFound):
+        store.content(sha256, "absent")
+    (store.folder(sha256) / "pack").write_bytes(b"first" + b"THIRD")
+    assert store.content(sha256, "a.txt") == b"first"
+    with pytest.raises(PaiJupyterError, match=r"`c\.txt` have another hash"):
+        store.content(sha256, "c.txt")
