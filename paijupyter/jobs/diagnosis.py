@@ -54,9 +54,19 @@ def barrier_timeout(facts: Facts) -> Explanation | None:
     )
 
 
+def not_started(facts: Facts) -> Explanation | None:
+    """The place where it was to run could not start it."""
+    if facts.reason != "start" or not facts.task:
+        return None
+    advice = "Correct the image or the profile, then submit it again."
+    if "no `python" in facts.message:
+        advice = "Use an image with Python, or name the one it has: `python` in the profile."
+    return Explanation(facts.message or f"{facts.who} could not be started.", advice)
+
+
 def preempted(facts: Facts) -> Explanation | None:
-    """The place was given to another job."""
-    if facts.reason != "preempted":
+    """The place was given to another job, or taken away; nothing of the job's is at fault."""
+    if facts.reason not in ("preempted", "evicted", "node-lost"):
         return None
     return Explanation(facts.message or f"{facts.who} had to make room for another job.", "Run it again.")
 
@@ -303,6 +313,7 @@ RULES: tuple[Callable[[Facts], Explanation | None], ...] = (
     lost,
     deadline,
     barrier_timeout,
+    not_started,
     preempted,
     requirements,
     package_damaged,
