@@ -86,7 +86,9 @@ def test_a_notebook_runs_and_what_it_was_made_of_is_known(tmp_path: Path, until:
 
     repeated = verb(client, work, "rerun", first["name"])
     assert client.wait(repeated.view["id"], timeout=100)["state"] == "succeeded"
-    assert repeated.view["differs"] == [] and repeated.view["clonedFrom"] == first["id"]
+    # Somebody may install something here meanwhile; that is told, and is the only thing that is.
+    assert {each["what"] for each in repeated.view["differs"]} <= {"environment"}
+    assert repeated.view["clonedFrom"] == first["id"]
     same = client.history.diff(first["id"], repeated.view["id"])
     made_of = (
         "code",
@@ -100,11 +102,8 @@ def test_a_notebook_runs_and_what_it_was_made_of_is_known(tmp_path: Path, until:
         "versions",
     )
     assert not any(same[part] for part in made_of)
-    assert (same["environment"]["packages"], same["results"]["cells"], same["results"]["outputs"]) == (
-        [],
-        [],
-        [],
-    )
+    assert same["environment"]["known"] and not same["environment"]["interpreter"]
+    assert (same["results"]["cells"], same["results"]["outputs"]) == ([], [])
 
     source.write_text(source.read_text().replace("loss is", "the loss is"))
     other = submitted(client, work, "train.ipynb", "--param", "lr=2")
