@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -462,3 +463,32 @@ async def test_a_restart_in_the_middle_makes_each_job_once(
     assert (await settled(bench, kit))["counts"] == {"succeeded": 8}
     assert len(bench.service.list()["jobs"]) == 8
     await bench.service.close()
+
+
+async def in_flight(bench: Any, kit: Any) -> None:
+    """Submit two experiments whose backend does not answer yet."""
+    await bench.service.plan(bench.request())
+    bench.backend.gate = asyncio.Event()
+    await bench.service.groups.submit(wish(2))
+    await kit.eventually(lambda: sum(verb == "submit" for verb, _ in bench.backend.told) == 2)
+
+
+async def test_what_is_stopped_while_its_job_is_made_is_stopped(bench: Any, kit: Any) -> None:
+    await in_flight(bench, kit)
+    stopping = asyncio.create_task(bench.service.groups.stop("sweep"))
+    await kit.eventually(lambda: bench.service.groups.get("sweep")["stoppedBy"] == "user")
+    bench.backend.gate.set()
+    await stopping
+    await kit.eventually(lambda: not bench.service.groups.busy)
+    assert bench.service.groups.get("sweep")["counts"] == {"stopped": 2}
+    assert {job["state"] for job in bench.service.list()["jobs"]} == {"stopped"}
+
+
+async def test_what_is_deleted_while_its_job_is_made_leaves_nothing(bench: Any, kit: Any) -> None:
+    await in_flight(bench, kit)
+    removing = asyncio.create_task(bench.service.groups.remove("sweep"))
+    await kit.eventually(lambda: removing.done() or bench.service.groups.get("sweep")["stoppedBy"])
+    bench.backend.gate.set()
+    await removing
+    await kit.eventually(lambda: not bench.service.groups.busy)
+    assert bench.service.list()["jobs"] == [] and bench.service.groups.list()["groups"] == []
