@@ -22,6 +22,7 @@ BENCHES = (
     "cells",
     "fuzz",
     "kubernetes",
+    "following",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 START, END = "<!-- table -->", "<!-- end of table -->"
