@@ -198,7 +198,7 @@ class Attempt:
         ended = records.final_status(pod, role, ending=self.ending)
         if ended is not None:
             self._findings.pop(key, None)
-            return ended
+            return _unless_deadline(ended, job)
         started = pod.container.running_since
         if pod.deleted_at is not None and now > pod.deleted_at + _DELETION_PATIENCE:
             finding = explain.stuck_deletion(pod)
@@ -223,8 +223,7 @@ class Attempt:
             return replace(base, state="stopped", reason="")
         if base.index in job.failed or (failed is not None and failed.is_true):
             if failed is not None and failed.reason == "DeadlineExceeded":
-                message = f"{base.key} reached its deadline (activeDeadlineSeconds)"
-                return replace(base, state="failed", reason="deadline", message=message, ended_at=failed.at)
+                return _past_deadline(base, failed.at)
             said = failed.message if failed else "no more is known"
             message = f"{base.key} failed, and its pod is gone: {said}"
             ended_at = failed.at if failed else None
@@ -324,6 +323,18 @@ class Attempt:
         if not there:
             return ""
         return f"{there} of {len(self._tasks)} tasks have started, waiting for {_named(list(waiting))}."
+
+
+def _unless_deadline(ended: TaskStatus, job: KubeJob | None) -> TaskStatus:
+    """Say what took a pod away: its own end does not know that it was the Job's deadline."""
+    conditions = [job.conditions.get(kind) for kind in ("FailureTarget", "Failed")] if job else []
+    passed = any(each is not None and each.reason == "DeadlineExceeded" for each in conditions)
+    return _past_deadline(ended, ended.ended_at) if passed and ended.reason == "lost" else ended
+
+
+def _past_deadline(status: TaskStatus, at: float | None) -> TaskStatus:
+    message = f"{status.key} reached its deadline (activeDeadlineSeconds)"
+    return replace(status, state="failed", reason="deadline", message=message, ended_at=at)
 
 
 def _words(finding: Finding) -> str:
