@@ -9,6 +9,8 @@ import os
 import stat
 import sys
 
+from .files import remove_file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterator, List, Tuple
@@ -47,6 +49,11 @@ def announced(folder: str) -> str:
 def are_taken(spec: "Spec") -> bool:
     """Say whether somebody has fetched them."""
     return os.path.exists(_mark(spec))
+
+
+def forget(spec: "Spec") -> None:
+    """Forget that somebody has fetched them: others will come."""
+    remove_file(_mark(spec))
 
 
 def _mark(spec: "Spec") -> str:

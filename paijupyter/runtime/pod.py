@@ -20,7 +20,7 @@ import signal
 import sys
 import time
 
-from . import codes, exits, files, record
+from . import codes, exits, files, outgoing, record
 from .alone import Alone
 from .failure import Failure
 from .keeper import Keeper
@@ -49,6 +49,7 @@ def main(argv: "List[str]") -> int:
             spec = json.loads(stream.read().decode("utf-8"))
         own = own_spec(spec, os.environ)
         secret = _secret(spec)
+        _forget_earlier(own)
         _make_home(own)
         return Keeper(own, lambda gate: _boot(own, secret, gate), lambda loop: _join(own, secret, loop)).run()
     except Failure as failure:
@@ -121,6 +122,12 @@ def _secret(spec: "Spec") -> bytes:
         raise Failure("secret", "The key of the job cannot be read (%s)." % error.strerror) from error
 
 
+def _forget_earlier(spec: "Spec") -> None:
+    """Remove what a container before this one, of the same pod, has left to be read."""
+    files.remove_file(os.path.join(spec["folder"], "exit.json"))
+    outgoing.forget(spec)
+
+
 def _make_home(spec: "Spec") -> None:
     """Give a user without a home or a name, as images run by number have, what programs ask for."""
     run = spec["run"]
@@ -158,7 +165,6 @@ def _boot(spec: "Spec", secret: bytes, gate: int) -> None:
 
         told["key"] = derived(secret, "tasks of attempt %d" % spec["job"]["attempt"]).hex()
     os.makedirs(spec["folder"], mode=0o700, exist_ok=True)
-    files.remove_file(os.path.join(spec["folder"], "exit.json"))  # of a container before this one
     boot = Boot(told, StandardOutput(int(spec.get("logLimitBytes") or 0)))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT])
     boot.run()

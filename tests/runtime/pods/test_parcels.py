@@ -253,3 +253,17 @@ def test_what_is_kept_outlives_the_pod(make_job, until):
     assert ended["status"] == 0
     assert (kept / "checkpoints" / "c").read_text() == "c\n"
     assert (kept / "output" / "worker-0" / "o").read_text() == "o\n"
+
+
+def test_a_container_that_is_started_anew_begins_anew(make_job, until):
+    """restartPolicy: OnFailure, for a job of one task; what it makes lies in the pod and stays."""
+    job = make_job(worker=1)
+    job.spec["commands"]["worker"] = 'echo x >> "$PAI_OUTPUT_DIR/x"; echo on'
+    pod = job.pods["worker-0"]
+    for count in (1, 2):
+        pod.start()
+        until(lambda: pod.log.count("Outputs wait") == count)  # noqa: B023 - called at once
+        assert not pod.ended
+        pod.outputs("taken")
+        assert pod.end()["status"] == 0
+    assert (pod.run_folder / "output" / "x").read_text() == "x\nx\n"
