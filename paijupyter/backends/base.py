@@ -337,6 +337,18 @@ class Entering(Protocol):
         """
 
 
+@runtime_checkable
+class Remembering(Protocol):
+    """A backend whose place remembers jobs, so that another host can take them over."""
+
+    async def remembered(self) -> Sequence[Mapping[str, Any]]:
+        """Return the jobs that have not ended: ``id``, ``user``, ``source``, ``commands`` and ``facts`` each.
+
+        Raises:
+            PaiJupyterError: it cannot be asked.
+        """
+
+
 def backend_kinds() -> dict[str, Any]:
     """Return the installed backend kinds and their entry points, not yet loaded."""
     return {point.name: point for point in entry_points(group="paijupyter.backends")}

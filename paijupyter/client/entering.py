@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import getpass
 import json
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,6 +56,15 @@ def forward(client: JobsClient, ref: str, port: str, task: str | None = None) ->
     if task:
         body["task"] = task
     return dict(client.ask("POST", quoted("jobs", ref, "forward"), body=body))
+
+
+def adopt(client: JobsClient, options: Namespace) -> Reply:
+    """Take over this user's unfinished jobs that another host submitted."""
+    body = {"user": getpass.getuser(), **({"profile": options.profile} if options.profile else {})}
+    found = dict(client.ask("POST", "/v1/adopt", body=body))
+    names = [str(view["name"]) for view in found["jobs"]]
+    text = f"taken over from {found['profile']}: {', '.join(names)}" if names else "no job to take over"
+    return Reply(text, found)
 
 
 def carry_out(client: JobsClient, options: Namespace, ref: str) -> Reply:

@@ -1,4 +1,4 @@
-"""Options of the verbs that go into running tasks."""
+"""Options of the verbs that go into running tasks, and that take over jobs of other hosts."""
 
 from __future__ import annotations
 
@@ -29,4 +29,13 @@ FORWARD_VERB = Verb(
     ),
     ("forward last 6006", "forward --task worker-0 mnist-k3f9qd tensorboard"),
 )
-ENTERING_VERBS = (EXEC_VERB, FORWARD_VERB)
+ADOPT_VERB = Verb(
+    "adopt",
+    "Take over your unfinished jobs that another host submitted (Kubernetes).",
+    (
+        Option("--profile", "The profile whose place is asked", metavar="NAME", default="the default one"),
+        Option("--json", "Print JSON for machines", kind="flag", default="text for people"),
+    ),
+    ("adopt --profile cluster",),
+)
+ENTERING_VERBS = (EXEC_VERB, FORWARD_VERB, ADOPT_VERB)

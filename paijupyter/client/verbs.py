@@ -86,6 +86,10 @@ def run(
         from paijupyter.client import group_verbs
 
         return group_verbs.run(connect(), options, origin, ask)
+    if options.verb == "adopt":
+        from paijupyter.client import entering
+
+        return entering.adopt(connect(), options)
     if options.verb in ("exec", "forward"):
         from paijupyter.client import entering
 

@@ -33,4 +33,18 @@ ENTERING_ROUTES = (
         body=s.strict("port", port=_PORT, task=s.PLAIN),
         problems=(404, 409),
     ),
+    Route(
+        "POST",
+        "/v1/adopt",
+        entering.adopt,
+        "Take over unfinished jobs that another host submitted",
+        {
+            200: Answer(
+                "Those that were taken over.",
+                s.record("profile jobs", profile=s.TEXT, jobs=s.many(s.named("Job"))),
+            )
+        },
+        body=s.strict("", profile=s.PLAIN, user=s.PLAIN),
+        problems=(404, 409),
+    ),
 )

@@ -181,6 +181,13 @@ class Entrances(Protocol):
         """Listen for a port of a task."""
 
 
+class Adoption(Protocol):
+    """Jobs that another host submitted; see :class:`paijupyter.jobs.adopting.Adoption`."""
+
+    async def adopt(self, profile: str | None, user: str | None) -> dict[str, Any]:
+        """Take over the unfinished jobs of a user."""
+
+
 class Service(Protocol):
     """All work on jobs, as the routes call it."""
 
@@ -191,6 +198,10 @@ class Service(Protocol):
     @property
     def storages(self) -> Storages:
         """The storages of the profiles."""
+
+    @property
+    def adoption(self) -> Adoption:
+        """Jobs that another host submitted."""
 
     @property
     def entrances(self) -> Entrances:

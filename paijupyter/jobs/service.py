@@ -13,6 +13,7 @@ from paijupyter.backends.base import Place
 from paijupyter.data.cache import DataCache
 from paijupyter.errors import NotFound, UsageProblem
 from paijupyter.jobs import logs
+from paijupyter.jobs.adopting import Adoption
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.ending import Endings
 from paijupyter.jobs.entering import Entrances
@@ -61,6 +62,7 @@ class JobService:
         groups: the experiments that belong together.
         storages: the storages of the profiles.
         entrances: the ways into running tasks.
+        adoption: takes over jobs that another host submitted.
         settings: profiles and stored secrets.
         history: what jobs were made of.
     """
@@ -103,6 +105,7 @@ class JobService:
             data, self._catalog, self.events, planner, self._submissions, self._endings, self._secrets
         )
         self.storages = Storages(self._backends, self._profiles)
+        self.adoption = Adoption(self._catalog, self._profiles, self._backends, self._watchers)
         self.entrances = Entrances(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
         self._cache = DataCache(data)
         self.history = History(self._catalog, self.packages, data, self._submit)

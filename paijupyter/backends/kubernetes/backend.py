@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from paijupyter.backends import logs
 from paijupyter.backends.base import (
@@ -21,7 +21,7 @@ from paijupyter.backends.base import (
 )
 from paijupyter.backends.boot import boot_zipapp
 from paijupyter.backends.changes import Changes, Subscription
-from paijupyter.backends.kubernetes import capabilities, entering, journal, usage
+from paijupyter.backends.kubernetes import capabilities, entering, journal, remembering, usage
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.hub import Hub
@@ -155,6 +155,14 @@ class KubernetesBackend:
     async def connect(self, job: Job, role: str, index: int, port: int) -> Connection:
         """Open a connection to a port of the pod of a task."""
         return await entering.connect(self._transport, self._pod(job, task_key(role, index)), port)
+
+    async def remembered(self) -> Sequence[Mapping[str, Any]]:
+        """Return the jobs of the namespace that have not ended, whoever submitted them."""
+        await self._ready()
+        try:
+            return await remembering.unfinished(self._transport)
+        except KubeError as error:
+            raise error.for_people("list its jobs") from error
 
     async def stop(self, job: Job) -> None:
         """End all pods of the job; return when they are gone.

@@ -1,4 +1,4 @@
-"""Going into running tasks: a command's output as it comes, and ports."""
+"""Going into running tasks: a command's output as it comes, and ports. Jobs of other hosts."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ async def forward(call: Call) -> Reply:
     """Have the engine's host listen for a port of a task."""
     body = call.body
     return Reply(await call.service.entrances.forward(call.path["ref"], body.get("task"), body["port"]))
+
+
+async def adopt(call: Call) -> Reply:
+    """Take over jobs that another host submitted."""
+    return Reply(await call.service.adoption.adopt(call.body.get("profile"), call.body.get("user")))
 
 
 async def _frames(pieces: AsyncIterator[tuple[str, bytes]]) -> AsyncIterator[Mapping[str, Any]]:
