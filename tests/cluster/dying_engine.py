@@ -1,0 +1,57 @@
+"""An engine that is killed in the middle of a submission: run as a process by ``test_faults.py``.
+
+It submits the job of the file ``argv[1]`` and kills itself ``before`` or ``after`` (``argv[3]``) its request
+number ``argv[2]`` that changes something on the cluster; it ends with 0 if it was through before that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from paijupyter.backends.base import Job, Package, Place, Profile, load_backend
+from paijupyter.backends.kubernetes.transport import KubeTransport
+
+_CHANGING = ("POST", "PUT", "PATCH", "DELETE")
+
+
+def die_at(number: int, when: str) -> None:
+    """Let every transport of this process end it at a request."""
+    request = KubeTransport.request
+    seen = 0
+
+    async def dying(self: KubeTransport, method: str, path: str, **more: Any) -> Any:
+        nonlocal seen
+        mine = 0
+        if method in _CHANGING and "selfsubject" not in path:
+            seen += 1
+            mine = seen
+        if mine == number and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        answer = await request(self, method, path, **more)
+        if mine == number and when == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    KubeTransport.request = dying  # type: ignore[method-assign]
+
+
+async def submit(told: dict[str, Any]) -> None:
+    """Submit the job."""
+    package = told["job"].pop("package")
+    found = Package(package["sha256"], Path(package["folder"]), Path(package["blobs"])) if package else None
+    job = Job(**{**told["job"], "folder": Path(told["job"]["folder"])}, package=found)
+    place = Place(Path(told["data"]), Path(told["runtime"]))
+    backend = load_backend(Profile("lab", "kubernetes", told["settings"]), place)
+    await backend.submit(job, told["secrets"])
+    await backend.close()
+
+
+if __name__ == "__main__":
+    die_at(int(sys.argv[2]), sys.argv[3])
+    asyncio.run(submit(json.loads(Path(sys.argv[1]).read_text())))

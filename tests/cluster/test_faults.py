@@ -1,0 +1,196 @@
+"""What may be killed on the way, and what is lost by it: nothing (P13, O31, O32)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_TESTS = Path(__file__).resolve().parents[1]
+if str(_TESTS / "backends") not in sys.path:
+    sys.path.insert(0, str(_TESTS / "backends"))
+pytest.register_assert_rewrite("staging")
+
+import staging  # noqa: E402 - only importable now
+from staging import document, log_of, make_job, role, watching  # noqa: E402
+from staging import place as place  # noqa: E402
+
+from paijupyter.backends.base import Backend, Job, Place, Profile, load_backend  # noqa: E402
+from paijupyter.backends.kubernetes import labels  # noqa: E402
+from tests.cluster.faults import Faults  # noqa: E402
+from tests.cluster.reach import Cluster  # noqa: E402
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
+ENGINE = Path(__file__).with_name("dying_engine.py")
+SECONDS = 240.0
+_MOST_STEPS = 30
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "DEADLINE", SECONDS)
+
+
+class Here:
+    """A profile on the cluster, and its jobs."""
+
+    def __init__(self, cluster: Cluster, namespace: str, image: str, place: Place) -> None:
+        self.cluster, self.namespace, self.image, self.place = cluster, namespace, image, place
+        self.settings = {"kubeconfig": str(cluster.kubeconfig), "namespace": namespace}
+
+    def backend(self) -> Backend:
+        """Return a backend, as each engine makes one."""
+        return load_backend(Profile("lab", "kubernetes", self.settings), self.place)
+
+    def job(self, command: str, instances: int = 1, **more: Any) -> Job:
+        resources = {"cpu": 0.05, "memoryMB": 96, "gpu": 0}
+        roles = {"worker": role(command, instances=instances, resourcePerInstance=resources)}
+        found = document(roles, **more)
+        found["prerequisites"][0]["uri"] = self.image
+        return make_job(self.place, found, {"data.txt": "came along\n"})
+
+    def of(self, kind: str, job: Job) -> list[Any]:
+        selector = labels.of_job_id(job.id)
+        found: list[Any] = self.cluster.get(kind, "-n", self.namespace, "-l", selector)["items"]
+        return found
+
+
+@pytest.fixture
+def here(cluster: Cluster, namespace: str, image: Callable[[str], str], place: Place) -> Here:
+    return Here(cluster, namespace, image("python"), place)
+
+
+def _killed_engine(here: Here, job: Job, step: int, when: str) -> bool:
+    """Let an engine submit and be killed at a step; say whether it was."""
+    package = job.package
+    assert package is not None
+    told = {
+        "job": {
+            **{name: getattr(job, name) for name in ("id", "name", "user", "document", "python")},
+            "folder": str(job.folder),
+            "commands": dict(job.commands),
+            "package": {
+                "sha256": package.sha256,
+                "folder": str(package.folder),
+                "blobs": str(package.blobs),
+            },
+        },
+        "data": str(here.place.data),
+        "runtime": str(here.place.runtime),
+        "settings": here.settings,
+        "secrets": {"KEY": "s3cret value"},
+    }
+    file = here.place.data / "job.json"
+    file.write_text(json.dumps(told))
+    done = subprocess.run(
+        [sys.executable, str(ENGINE), str(file), str(step), when], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode in (0, -9), done.stderr
+    return done.returncode == -9
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.asyncio
+async def test_an_engine_killed_at_any_step_of_a_submission_loses_nothing(here: Here, when: str) -> None:
+    """P13: -9 between each pair of steps; the next engine submits again, and the job runs exactly once."""
+    steps = 0
+    for step in range(1, _MOST_STEPS):
+        job = here.job('cat data.txt; test "$KEY" = "s3cret value"', secrets={"KEY": ""})
+        if not await asyncio.to_thread(_killed_engine, here, job, step, when):
+            break
+        steps = step
+        backend = here.backend()
+        try:
+            async with watching(backend) as watch:
+                await backend.submit(job, {"KEY": "s3cret value"})
+                final = await watch.final(job, SECONDS)
+                assert final.state == "succeeded", (step, final)
+            assert await log_of(backend, job, "worker-0") == b"came along\n", step
+            assert len(here.of("pods", job)) == 1, step
+            await backend.delete(job)
+        finally:
+            await backend.close()
+    assert steps >= 6, "owner, boot, package, Secret, Service, spec, Job, note"
+
+
+@pytest.mark.asyncio
+async def test_an_api_server_that_dies_and_comes_back_loses_nothing(here: Here, faults: Faults) -> None:
+    """O32: the job runs on meanwhile; no line is lost or doubled."""
+    command = "for i in $(seq 1 40); do echo line $i; sleep 0.5; done"
+    job = here.job(command, instances=2)
+    backend = here.backend()
+    try:
+        async with watching(backend) as watch:
+            await backend.submit(job, {})
+            await watch.running(job)
+            start = await asyncio.to_thread(faults.stop_api_server)
+            await asyncio.sleep(5)  # what happens meanwhile is what the test is about
+            await asyncio.to_thread(start)
+            final = await watch.final(job, SECONDS)
+            assert final.state == "succeeded", final
+        wanted = b"".join(b"line %d\n" % number for number in range(1, 41))
+        for key in ("worker-0", "worker-1"):
+            assert await log_of(backend, job, key) == wanted
+    finally:
+        await backend.close()
+
+
+@pytest.mark.asyncio
+async def test_a_kubelet_that_dies_and_comes_back_loses_nothing(here: Here, faults: Faults) -> None:
+    """O31: the containers run on without it; what they did meanwhile is heard of afterwards."""
+    job = here.job("for i in $(seq 1 20); do echo line $i; sleep 0.5; done", instances=2)
+    backend = here.backend()
+    try:
+        async with watching(backend) as watch:
+            await backend.submit(job, {})
+            await watch.running(job)
+            start = await asyncio.to_thread(faults.stop_kubelet)
+            await asyncio.sleep(8)
+            await asyncio.to_thread(start)
+            final = await watch.final(job, SECONDS)
+            assert final.state == "succeeded", final
+        wanted = b"".join(b"line %d\n" % number for number in range(1, 21))
+        for key in ("worker-0", "worker-1"):
+            assert await log_of(backend, job, key) == wanted
+    finally:
+        await backend.close()
+
+
+@pytest.mark.asyncio
+async def test_a_pod_that_somebody_deletes_ends_its_attempt(here: Here) -> None:
+    """Decision 10: its peers do not train on for ever; the job is tried again, as it has no part in it."""
+    job = here.job("echo begun; sleep 600", instances=2)
+    backend = here.backend()
+    try:
+        async with watching(backend) as watch:
+            await backend.submit(job, {})
+            await watch.running(job)
+            for index in (0, 1):
+                stream = backend.logs(job, "worker", index, 0, 0)
+                await asyncio.wait_for(stream.__anext__(), SECONDS)  # type: ignore[arg-type]
+                await stream.aclose()  # type: ignore[attr-defined]
+            (pod,) = [each for each in here.of("pods", job) if "-1-" in each["metadata"]["name"]]
+            await asyncio.to_thread(
+                here.cluster.kubectl,
+                "delete",
+                "pod",
+                "-n",
+                here.namespace,
+                pod["metadata"]["name"],
+                "--wait=false",
+            )
+            again = await watch.until(job, lambda change: change.attempt == 1, SECONDS)
+            assert again.reason == "retry-delay"
+            tasks = watch.tasks(job, 0)
+            assert (tasks["worker-1"].state, tasks["worker-1"].reason) == ("failed", "lost")
+            assert tasks["worker-0"].state == "stopped"
+            await backend.stop(job)
+        assert (await log_of(backend, job, "worker-0", 0)).startswith(b"begun\n")
+    finally:
+        await backend.close()
