@@ -80,6 +80,10 @@ def plain(source: str) -> tuple[str, ast.Module | None]:
         if not changed:
             break
         done = _as_many(done, after)
+        text = "".join(["\n"] * empty + done)
+        tree = _tree(text)
+        if tree is not None:  # Python through and through; to look once more is what takes longest.
+            return text, tree
     text = "".join(["\n"] * empty + done)
     return text, _tree(text)
 

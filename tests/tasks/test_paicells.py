@@ -13,7 +13,14 @@ import pytest
 RUNNER = Path(__file__).parents[2] / "paijupyter" / "tasks" / "paicells.py"
 # As in tests/runtime: interpreters by PAIJUPYTER_TEST_PYTHONS (a search path), and python3.6 where it is.
 _NAMED = os.environ.get("PAIJUPYTER_TEST_PYTHONS", "").split(os.pathsep)
-OLD = [path for path in [*_NAMED, shutil.which("python3.6") or ""] if path and Path(path).is_file()]
+
+
+def _runs(python: str) -> bool:
+    """Say whether it is an interpreter, and not a stand-in for one that is not there."""
+    return bool(python) and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
+
+
+OLD = [python for python in [*_NAMED, shutil.which("python3.6") or ""] if _runs(python)]
 
 
 def run(folder: Path, script: str, python: str = sys.executable, code: int = 0, **env: str) -> str:
