@@ -119,7 +119,17 @@ VIEW = {
 
 def row(key: str, state: str, **more: Any) -> dict[str, Any]:
     plain = {"key": key, "values": {"lr": 0.1, "note": "<b>"}, "state": state, "job": None, "metrics": {}}
-    return {**plain, "reason": "", "name": "", "message": "", "lastLine": "", "seconds": None, "node": "a", "restarts": 0, **more}
+    return {
+        **plain,
+        "reason": "",
+        "name": "",
+        "message": "",
+        "lastLine": "",
+        "seconds": None,
+        "node": "a",
+        "restarts": 0,
+        **more,
+    }
 
 
 ROWS = [
