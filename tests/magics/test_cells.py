@@ -101,4 +101,8 @@ def test_a_traceback_is_of_the_notebook_and_the_card_links_to_the_cell(
     assert "paijob submit -f kept/job.yaml" in shown(exported)
     kept = folder / "kept"
     assert sorted(file.name for file in kept.iterdir()) == ["job.yaml", "paicells.py", "train it.py"]
+    from paijupyter.protocol import check, read
+
+    document = (kept / "job.yaml").read_text()
+    assert [str(problem) for problem in check(read(document), target="openpai")] == []
     assert "unrelated" not in (kept / "train it.py").read_text()

@@ -267,6 +267,7 @@ def test_a_line_that_would_begin_a_cell_is_refused() -> None:
     assert errors(exported(made("# %% my own marker\nx = 1"))) == []
 
 
+@pytest.mark.slow
 def test_thousands_of_cells() -> None:
     cells = ["import math"]
     cells += [
