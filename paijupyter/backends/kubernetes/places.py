@@ -81,6 +81,13 @@ def _shortage(nodes: str, resource: str, asked: Asked) -> tuple[str, str, bool]:
 _SELECTOR = "Correct `nodeSelector` or `affinity`."
 _PLACES: tuple[tuple[str, str, str, bool], ...] = (
     (r"node affinity/selector|node selector", "{nodes} without the labels it asks for", _SELECTOR, True),
+    # Since 1.34 the scheduler does not say which: it may be a node that is not ready.
+    (
+        r"untolerated taint",
+        "{nodes} kept for others or not ready (taints)",
+        "Use other nodes, or tolerate their taints: `tolerations`.",
+        False,
+    ),
     (r"pod anti-affinity|pod affinity", "{nodes} against its pod affinity", "Correct `affinity`.", False),
     (r"volume node affinity conflict", "{nodes} where its volume cannot be", "Use another volume.", True),
     (r"unbound immediate PersistentVolumeClaims", "its volume claim has no volume yet", _CLAIM, True),

@@ -101,6 +101,11 @@ def test_a_program_that_is_missing_is_named() -> None:
         ),
         ("0/1 nodes are available: 1 node(s) were unschedulable.", "1 node closed for new pods", False),
         ("0/3 nodes are available: 3 Too many pods.", "3 nodes full of pods", False),
+        (
+            "0/1 nodes are available: 1 node(s) had untolerated taint(s). no new claims to deallocate",
+            "1 node kept for others or not ready (taints)",
+            False,
+        ),
         ("no nodes available to schedule pods", "no nodes available to schedule pods", False),
     ],
 )
