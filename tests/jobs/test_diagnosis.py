@@ -37,7 +37,7 @@ CASES = [
     ("preempted", facts(reason="preempted"), "make room", "again"),
     ("preempted", facts(reason="evicted", message="worker-0 was evicted by its node"), "evicted", "again"),
     ("preempted", facts(reason="node-lost", message="worker-0 was lost with its node"), "lost", "again"),
-    ("not_started", facts(reason="start", message="worker-0: its image has no `python3`"), "python3", "image"),
+    ("not_started", facts(reason="start", message="worker-0: no `python3` in its image"), "python3", "image"),
     (
         "notebook_cell",
         facts("ValueError: bad", "[paijupyter] Cell 7 raised ValueError: bad", code=1),

@@ -207,7 +207,7 @@ async def test_lists_are_filtered_ordered_and_counted(ask, submit):
 
 async def test_a_posted_secret_rests_nowhere(ask, submit):
     """O20: it reaches the task, and is in no file, answer or log of ours."""
-    await submit("secret", "test '<% $secrets.word %>' = canary-$((4 + 1))up3r && echo got <% $secrets.word %>")
+    await submit("secret", "test '<% $secrets.word %>' = canary-$((4 + 1))up3r && echo <% $secrets.word %>")
     job = await until(ask, "secret", "SUCCEEDED", "FAILED")
     assert job["jobStatus"]["state"] == "SUCCEEDED"
     found = [
