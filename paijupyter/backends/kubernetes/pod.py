@@ -12,6 +12,7 @@ from paijupyter.backends.kubernetes.pod_options import PodOptions
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.volumes import Mounted
 from paijupyter.protocol.build import DEFAULT_IMAGE
+from paijupyter.protocol.roles import limits_memory
 
 MAIN = "main"
 """Name of the one container."""
@@ -90,6 +91,9 @@ def _container(
     job: Job, role: str, settings: KubeSettings, options: PodOptions, mounted: Sequence[Mounted]
 ) -> dict[str, Any]:
     amounts = resources(job, role, settings, options)
+    limits = dict(amounts)
+    if not limits_memory(job.document, role):
+        limits.pop("memory", None)  # nobody asked for any: what is counted with must not kill the task
     container: dict[str, Any] = {
         "name": MAIN,
         "image": image_of(job, role, settings),
@@ -101,7 +105,7 @@ def _container(
         ],
         # A GPU's request must equal its limit (T11); with the others equal too, nothing is killed for a
         # neighbour's sake.
-        "resources": {"limits": dict(amounts), "requests": dict(amounts)},
+        "resources": {"limits": limits, "requests": dict(amounts)},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": _container_security(options),
         "volumeMounts": [dict(mount) for each in mounted for mount in each.mounts],

@@ -147,6 +147,14 @@ def test_quantities_are_texts_and_requests_equal_limits(case: str) -> None:
         assert all(isinstance(each, str) for each in wanted["limits"].values())
 
 
+def test_memory_that_nobody_asked_for_is_no_limit() -> None:
+    """Counted with by the scheduler; a task that needs more is not killed for it."""
+    job = frame(job_of({"worker": role()}, ours={"roles": {"worker": {"limitMemory": False}}}))
+    for container in containers(rendered(job)):
+        assert container["resources"]["limits"] == {"cpu": "2"}
+        assert container["resources"]["requests"] == {"cpu": "2", "memory": "4096Mi"}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_pods_get_no_rights_and_no_word_of_the_user_in_their_command(case: str) -> None:
     """P27, O17."""
