@@ -149,8 +149,8 @@ def test_quantities_are_texts_and_requests_equal_limits(case: str) -> None:
 
 def test_memory_that_nobody_asked_for_is_no_limit() -> None:
     """Counted with by the scheduler; a task that needs more is not killed for it."""
-    job = frame(job_of({"worker": role()}, ours={"roles": {"worker": {"limitMemory": False}}}))
-    for container in containers(rendered(job)):
+    job = job_of({"worker": role()}, ours={"roles": {"worker": {"limitMemory": False}}})
+    for container in containers(rendered(frame(job, settings(), Cluster()))):
         assert container["resources"]["limits"] == {"cpu": "2"}
         assert container["resources"]["requests"] == {"cpu": "2", "memory": "4096Mi"}
 
