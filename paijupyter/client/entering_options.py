@@ -14,7 +14,12 @@ EXEC_VERB = Verb(
     (
         _TASK,
         _JOB,
-        Option("command", "The command and its arguments; what is piped in is its input", kind="rest"),
+        Option(
+            "command",
+            "The command and its arguments; what is piped in is its input",
+            kind="rest",
+            required=True,
+        ),
     ),
     ("exec last nvidia-smi", "exec --task worker-1 mnist-k3f9qd cat config.json"),
 )

@@ -7,6 +7,12 @@ from paijupyter.engine.handlers import entering
 from paijupyter.engine.route import LINES, Answer, Route
 
 _COMMAND = {"type": "array", "items": s.TEXT, "minItems": 1, "maxItems": 1000}
+# 16 MiB, which is what goes through; the rest is for files.
+_BASE64 = {
+    "type": "string",
+    "pattern": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+    "maxLength": 24 * 2**20,
+}
 _PORT = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, s.PLAIN]}
 
 ENTERING_ROUTES = (
@@ -16,7 +22,7 @@ ENTERING_ROUTES = (
         entering.run,
         "Run a command in a running task",
         {200: Answer("Lines {stream, data} with what it prints, in base64; last {exit}.", s.OBJECT, LINES)},
-        body=s.strict("command", command=_COMMAND, task=s.PLAIN, stdin=s.PLAIN),
+        body=s.strict("command", command=_COMMAND, task=s.PLAIN, stdin=_BASE64),
         problems=(404, 409),
     ),
     Route(
@@ -45,6 +51,6 @@ ENTERING_ROUTES = (
             )
         },
         body=s.strict("", profile=s.PLAIN, user=s.PLAIN),
-        problems=(404, 409),
+        problems=(404, 409, 422),
     ),
 )

@@ -36,7 +36,7 @@ _DIFFERENCE = s.record(
     versions=_CHANGED,
     results=s.record("outcome metrics outputs", outcome=_CHANGED, metrics=_CHANGED, outputs=_CHANGED),
 )
-_JOBS = {**s.many(s.PLAIN), "description": "jobs, each by its name or id"}
+_JOBS = {**s.many(s.PLAIN), "minItems": 1, "maxItems": 100, "description": "jobs, each by its name or id"}
 
 HISTORY_ROUTES = (
     Route(

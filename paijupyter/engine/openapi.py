@@ -73,7 +73,9 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["requestBody"] = {"required": True, "content": {BYTES: {}}}
     for status in sorted({*_ALWAYS, *route.problems}):
         text = _ALWAYS.get(status) or _PHRASES[status]
-        operation["responses"][str(status)] = _answer(Answer(text, named("ProblemDocument"), PROBLEM))
+        problem = _answer(Answer(text, named("ProblemDocument"), PROBLEM))
+        known = operation["responses"].setdefault(str(status), problem)
+        known["content"] = {**known.get("content", {}), **problem["content"]}
     return operation
 
 

@@ -52,6 +52,9 @@ def mismatches(schema: Mapping[str, Any], value: Any, path: str = "") -> Iterato
     elif isinstance(value, dict):
         yield from _object(schema, value, path)
     elif isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+            most = schema.get("maxItems")
+            yield _problem(path, f"needs from {schema.get('minItems', 0)} to {most or 'any number of'} items")
         for index, item in enumerate(value):
             yield from mismatches(schema.get("items", {}), item, f"{path}/{index}")
     elif isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -193,5 +193,7 @@ class GroupFollower:
             if is_pinned and is_settled(view):
                 # nbclient takes an update only from the cell that runs now; all others go by the display id.
                 self._display.show(content)
-        self._group.view = view
+        # Drawing takes a while: a cell that waits may have seen the end meanwhile.
+        if is_settled(view) or not is_settled(self._group.view):
+            self._group.view = view
         return view

@@ -114,6 +114,9 @@ _RELATED = {
     "GET /v1/groups",
     "POST /v1/groups/{ref}/retry",
     "GET /paddle/v1/jobs",
+    "POST /v1/document/notebook",
+    "POST /openpai/api/v2/jobs",
+    "PUT /openpai/api/v2/jobs/{framework}/executionType",
 }
 schema = schemathesis.openapi.from_dict(_document(), config=schemathesis.Config.from_dict(_CONFIG))
 

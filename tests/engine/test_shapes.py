@@ -48,7 +48,7 @@ def test_it_accepts_what_a_full_validator_accepts(schema, value):
 
 def test_every_schema_is_within_the_part_that_is_understood():
     known = {"type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "pattern"}
-    known |= {"minimum", "maximum", "minLength", "maxLength", "format"}
+    known |= {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "format", "description"}
 
     def look(schema):
         assert set(schema) <= known, set(schema) - known

@@ -253,6 +253,7 @@ def test_settings_that_can_be_used():
             "pricePerGpuHour": 2,
             "currency": "EUR",
             "startEstimate": "20m",
+            "stores": {"s3": {"endpoint_url": "https://store.example"}},
         },
     )
     assert not problems_of(profile) and set(profile.settings) == set(COMMON_SETTINGS)

@@ -41,7 +41,7 @@ async def test_the_folder_holds_the_document_byte_for_byte_and_the_facts(bench, 
 async def test_the_view_counts_tasks_and_carries_typed_parameters(bench):
     view = await bench.submit()
     assert view["taskTotal"] == 3
-    assert view["roles"]["worker"] == {"instances": 2, "states": {"waiting": 2}}
+    assert view["roles"]["worker"] == {"instances": 2, "gpu": 0, "states": {"waiting": 2}}
     assert view["parameters"] == {"lr": 0.1, "epochs": 20}
     assert view["mine"] is True and view["staleSince"] is None
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", view["submittedAt"])
@@ -243,9 +243,9 @@ async def test_a_request_of_a_wrong_shape_is_a_usage_problem(bench, request_):
     assert caught.value.status == 400 and "plain" not in str(caught.value)
 
 
-async def test_the_unfinished_count_keeps_the_engine_alive_only_as_long_as_needed(bench):
+async def test_the_unfinished_count_keeps_the_engine_alive_only_as_long_as_needed(bench, kit):
     assert bench.service.unfinished() == 0
     view = await bench.submit()
     assert bench.service.unfinished() == 1
     await bench.finish(view["id"])
-    assert bench.service.unfinished() == 0
+    await kit.eventually(lambda: bench.service.unfinished() == 0)

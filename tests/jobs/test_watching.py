@@ -43,6 +43,7 @@ async def test_a_failure_names_the_task_the_cause_and_what_to_do(bench, kit):
         "reason": "user",
         "lastLines": lines,
         "message": "ended with 1",
+        "place": None,
     }
     assert ended["message"].startswith("`worker-1` could not import `torch`")
     assert "requirements.txt" in ended["advice"]
