@@ -123,7 +123,7 @@ schema = schemathesis.openapi.from_dict(_document(), config=schemathesis.Config.
 
 @schema.parametrize()
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
