@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.2  # seconds between two writes, at least
 _SHARE = 20.0  # and at least so many times what the last one took
 _WIDGETS = ("application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json")
-# Tried at the beginning of each line only: elsewhere a long line without one would be read once per character.
+# Tried at the beginning of lines only: elsewhere a long line without one would be read once per character.
 _FRAMES = re.compile(r"(?m)^[^\n]*\r(?=[^\r\n])")
 LONGEST_STREAM = 2000000  # characters of one stream of one cell
 
