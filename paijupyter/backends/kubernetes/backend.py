@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -211,6 +212,8 @@ class KubernetesBackend:
         state.phase = "started"
         await asyncio.to_thread(journal.save, job, state)
         if job.id not in self._runs:
+            # Said first: by the time the watches tell of its pods they may run.
+            self._changes.publish(Change(job.id, state.attempt, "waiting", time.time(), "starting"))
             self._take_over(job, state)
         # Its pods are heard of even if nobody has opened a watch yet.
         with contextlib.suppress(KubeError):
