@@ -12,6 +12,7 @@ BIN := $(VENV)/bin
 # pip warns about package folders that are configured and absent; nobody can act on it here.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 WORKERS ?= auto
+CLUSTER_TESTS ?= tests/cluster
 FRONT_END := $(shell find labextension/src labextension/style labextension/schema -type f)
 
 .PHONY: quickstart lab test test-frameworks test-browser test-cluster test-services cluster cluster-stop lint lint-lab bench docs clean
@@ -38,7 +39,7 @@ test-browser: $(VENV)/browser.stamp
 
 # A lab that runs already is used and left running. PAIJUPYTER_TEST_KUBECONFIG names any other cluster.
 test-cluster: $(VENV)/test.stamp
-	$(BIN)/python -m tests.cluster.lab with -- $(BIN)/python -m pytest -n 0 -m cluster --durations=5 tests/cluster
+	$(BIN)/python -m tests.cluster.lab with -- $(BIN)/python -m pytest -n 0 -m cluster --durations=5 $(CLUSTER_TESTS)
 
 # What cannot be made here is said, and its tests are skipped.
 test-services: $(VENV)/services.stamp $(VENV)/node.stamp
