@@ -241,7 +241,7 @@ class JobsHandler(PassOn):
 
 
 class AgainHandler(PassOn):
-    """Running a job again."""
+    """Running a job again, or a command in one that runs."""
 
     @web.authenticated
     @authorized("execute", resource=RESOURCE)
@@ -360,7 +360,7 @@ def _problem_of(error: BaseException | None, status: int) -> PaiJupyterError:
 _V1 = "/paijupyter/v1"
 RULES = [
     (rf"{_V1}/(?:jobs|groups)", JobsHandler),
-    (rf"{_V1}/(?:jobs|groups)/[^/]+/(?:retry|rerun|clone|secrets)", AgainHandler),
+    (rf"{_V1}/(?:jobs|groups)/[^/]+/(?:retry|rerun|clone|secrets|exec|forward)", AgainHandler),
     (rf"{_V1}/document/notebook", NotebookHandler),
     (rf"{_V1}/(?:plan|groups/plan|report|document/edit|document/check)", QuestionHandler),
     (rf"{_V1}/profiles(?:/.*)?", ProfilesHandler),

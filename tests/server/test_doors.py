@@ -13,6 +13,7 @@ from tornado.httpclient import HTTPClientError
 
 from paijupyter import paths
 from paijupyter.engine.routes import ROUTES
+from paijupyter.server import openpai, paddle
 from paijupyter.server.handlers import RULES
 
 V1 = ("paijupyter", "v1")
@@ -65,13 +66,18 @@ class TestUnauthorised:
         with pytest.raises(HTTPClientError) as caught:
             await jp_fetch(*_url(route), method=route.method, body=_body(route))
         assert caught.value.code == 403
-        runs = route.path.rsplit("/", 1)[1] in {"retry", "clone"} or (route.method, route.path) in {
+        running = {"retry", "rerun", "clone", "exec", "forward"}
+        runs = route.path.rsplit("/", 1)[1] in running or (route.method, route.path) in {
             ("POST", "/v1/jobs"),
+            ("POST", "/v1/groups"),
             ("POST", "/v1/jobs/{ref}/secrets"),
+            ("POST", "/paddle/v1/trainer/job"),
+            ("POST", "/openpai/api/v2/jobs"),
         }
         # A profile says how jobs run, so who changes one runs code.
         runs = runs or (route.path.startswith("/v1/profiles") and route.method != "GET")
-        asks = route.path.startswith(("/v1/plan", "/v1/document")) or route.method == "GET"
+        questions = ("/v1/plan", "/v1/groups/plan", "/v1/report", "/v1/document")
+        asks = route.path.startswith(questions) or route.method == "GET"
         action = "execute" if runs else "read" if asks else "write"
         assert set(Recorder.asked) == {(action, "paijupyter")}
         assert not paths.engine_socket().exists()
@@ -91,14 +97,15 @@ async def test_a_cookie_alone_is_not_enough_to_change_things(
     with pytest.raises(HTTPClientError) as caught:
         await jp_fetch(*_url(route), method=route.method, body=_body(route))
     assert caught.value.code == 403
-    assert "_xsrf" in json.loads(caught.value.response.body)["title"]
+    problem = json.loads(caught.value.response.body)
+    assert "_xsrf" in problem.get("title", problem.get("message"))
     assert not paths.engine_socket().exists()
 
 
 def test_every_rule_has_authentication_on_every_method():
     from tornado.web import RequestHandler
 
-    for _, handler in RULES:
+    for _, handler in [*RULES, *paddle.RULES, *openpai.RULES]:
         for method in ("get", "post", "put", "delete", "patch"):
             function = getattr(handler, method)
             if function is not RequestHandler._unimplemented_method:

@@ -122,7 +122,7 @@ display(fig)
     names = sorted(path.name for path in (tmp_path / "out" / "shown").iterdir())
     assert names[:2] == ["cell-1-1.png", "cell-1-2.png"] and "cell-2-1.png" in names
     assert (tmp_path / "out" / "shown" / "cell-1-1.png").read_bytes().startswith(b"\x89PNG")
-    assert printed.splitlines()[2] == "0"
+    assert "0" in printed.splitlines()
 
 
 def test_parameters_are_typed_variables(tmp_path: Path) -> None:
