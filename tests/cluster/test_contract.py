@@ -21,7 +21,11 @@ from staging import place as place  # noqa: E402
 from paijupyter.backends.base import Backend, Job, Place, Profile, load_backend  # noqa: E402
 from tests.cluster.reach import Cluster  # noqa: E402
 
-pytestmark = pytest.mark.cluster
+# Connections of an earlier test may be closed by the garbage collector only.
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.mark.timeout(240)
