@@ -21,11 +21,7 @@ from staging import place as place  # noqa: E402
 
 from tests.cluster.reach import Cluster  # noqa: E402
 
-# A connection of an earlier test may be closed by the garbage collector only.
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.cluster
 
 # The documents ask for more than the one node of a small machine has; what they are told of it stays.
 _SMALL = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}

@@ -24,12 +24,7 @@ from tests.cluster.profile import place as place
 from tests.cluster.profile import shared as shared
 from tests.cluster.profile import there as there
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.timeout(180),
-    # Connections of an earlier test may be closed by the garbage collector only.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 BUCKET = "packages"
 READ = "cat data.txt; sha256sum big.bin | cut -c1-64"
 

@@ -26,7 +26,7 @@ from paijupyter.backends.kubernetes.shared import Shared
 from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.retries import Again
-from paijupyter.errors import PaiJupyterError
+from paijupyter.errors import NotFound, PaiJupyterError
 from paijupyter.protocol.names import task_key
 
 _log = logging.getLogger(__name__)
@@ -160,6 +160,8 @@ class JobRun:
     async def _live(self) -> None:
         try:
             outcome = await self._to_the_end()
+        except NotFound as error:  # a further attempt, of a job that somebody deleted meanwhile
+            outcome = Outcome("failed", "lost", str(error))
         except PaiJupyterError as error:
             outcome = Outcome("failed", "start", str(error))
         except Exception as error:  # whatever goes wrong, a job must not be left without an end

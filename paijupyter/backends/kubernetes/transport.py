@@ -11,7 +11,7 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -202,6 +202,16 @@ class KubeTransport:
                 self.context, self.server = access.context, access.server
             return self._way
 
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[_Way]:
+        """Give the way for one answer; one that is forgotten meanwhile is cleared by its last user."""
+        way = self._opened()
+        try:
+            yield way
+        finally:
+            if way is not self._way:
+                way.manager.clear()
+
     def _forget_way(self) -> None:
         """Load everything again at the next use: certificates and tokens may be new ones."""
         with self._lock:
@@ -223,11 +233,12 @@ class KubeTransport:
             "accept": accept,
             **({"content-type": content_type} if content is not None else {}),
         }
-        response = self._send(method, path, query, content, headers, timeout, timeout)
-        try:
-            body = _read(response)
-        finally:
-            response.release_conn()
+        with self._using() as way:
+            response = self._send(way, method, path, query, content, headers, timeout, timeout)
+            try:
+                body = _read(response)
+            finally:
+                response.release_conn()
         if response.status >= 300:
             raise KubeError.from_answer(response.status, body, response.headers.get("retry-after"))
         if "json" in response.headers.get("content-type", ""):
@@ -236,6 +247,7 @@ class KubeTransport:
 
     def _send(
         self,
+        way: _Way,
         method: str,
         path: str,
         query: Mapping[str, str] | None,
@@ -246,7 +258,6 @@ class KubeTransport:
     ) -> urllib3.response.BaseHTTPResponse:
         import urllib3
 
-        way = self._opened()
         url = f"{way.access.server}{path}" + (f"?{urlencode(query)}" if query else "")
         said = {"user-agent": f"paijupyter/{__version__}", **headers, **way.access.headers()}
         try:
@@ -332,30 +343,35 @@ class _Reader(threading.Thread):
                     self._socket.shutdown(socket.SHUT_RDWR)
 
     def _read(self) -> None:
+        path, query, idle = self._ask
+        with self._transport._using() as way:
+            response = self._transport._send(way, "GET", path, query, None, {"accept": "*/*"}, _CONNECT, idle)
+            try:
+                self._relay(response)
+            finally:
+                with self._lock:
+                    self._socket = None
+                # What was cut has unread data, so its connection is good for nothing.
+                response.close()
+                response.release_conn()
+
+    def _relay(self, response: urllib3.response.BaseHTTPResponse) -> None:
         import urllib3
 
-        path, query, idle = self._ask
-        response = self._transport._send("GET", path, query, None, {"accept": "*/*"}, _CONNECT, idle)
+        with self._lock:
+            self._socket = socket_of(response)
+            if self._is_cut:
+                return
+        if response.status != 200:
+            raise KubeError.from_answer(
+                response.status, response.read(1_000_000), response.headers.get("retry-after")
+            )
         try:
-            with self._lock:
-                self._socket = socket_of(response)
-                if self._is_cut:
-                    return
-            if response.status != 200:
-                raise KubeError.from_answer(
-                    response.status, response.read(1_000_000), response.headers.get("retry-after")
-                )
             for piece in response.stream(_PIECE, decode_content=True):
                 if not self._pipe.write(piece):
                     return
         except urllib3.exceptions.HTTPError as error:
             raise _no_answer(error) from error
-        finally:
-            with self._lock:
-                self._socket = None
-            # What was cut has unread data, so its connection is good for nothing.
-            response.close()
-            response.release_conn()
 
 
 def _read(response: urllib3.response.BaseHTTPResponse) -> bytes:
