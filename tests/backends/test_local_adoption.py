@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from paijupyter.backends import retries
 from paijupyter.backends.base import Job, Place, Profile
 from paijupyter.backends.jsonfiles import write_json
 from paijupyter.backends.local import LocalBackend, host, journal
-from paijupyter.backends.local.files import secrets_file, task_files
+from paijupyter.backends.local.files import journal_file, secrets_file, task_files
 from paijupyter.backends.local.spawn import _lock
 
 HERE = Path(__file__).parent
@@ -207,6 +208,24 @@ async def test_a_stop_before_the_start_starts_nothing(place: Place, again: Local
         }
     assert not started(job)
     await other.close()
+
+
+@pytest.mark.asyncio
+async def test_what_was_told_in_part_is_started(place: Place, again: LocalBackend) -> None:
+    """The engine died between the specs of two tasks, before there was a journal: nothing had started."""
+    job = make_job(place, document({"worker": role("echo ran", instances=2)}))
+    await _tell_but_do_not_start(again, job)
+    journal_file(job).unlink()
+    shutil.rmtree(task_files(job, place, "worker-1", 0).folder)
+    state = journal.load(job)
+    assert state is not None
+    assert (state.phase, state.attempt) == ("queued", 0)
+    other = LocalBackend(PROFILE, place)
+    async with watching(other, [job]) as watch:
+        assert (await watch.final(job)).state == "succeeded"
+    await other.close()
+    for key in ("worker-0", "worker-1"):
+        assert await log_of(other, job, key) == b"ran\n"
 
 
 async def _tell_but_do_not_start(backend: LocalBackend, job: Job) -> None:

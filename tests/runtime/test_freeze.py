@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -22,9 +21,13 @@ def test_it_is_what_is_installed(isolated_home: Path, tmp_path: Path) -> None:
     archive = boot_zipapp(isolated_home / "data")
     subprocess.run([sys.executable, str(archive), "freeze", str(target)], check=True, cwd=tmp_path)
     found = json.loads(target.read_bytes())
+    # Not of this process: other tests have put packages of their own on its path.
+    ask = "from importlib.metadata import distributions; import json; "
+    ask += "print(json.dumps([(each.name, each.version) for each in distributions()]))"
+    asked = subprocess.run([sys.executable, "-I", "-c", ask], check=True, capture_output=True, cwd=tmp_path)
     installed: dict[str, str] = {}
-    for each in metadata.distributions():
-        installed.setdefault(canonicalize_name(each.metadata["Name"]), each.version)
+    for name, version in json.loads(asked.stdout):
+        installed.setdefault(canonicalize_name(name), version)
     told = {name: Version(version.partition(" @ ")[0]) for name, version in found["packages"].items()}
     assert told == {name: Version(version) for name, version in installed.items()}
     assert found["python"] == "{}.{}.{}".format(*sys.version_info[:3])

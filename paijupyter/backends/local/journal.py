@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from paijupyter.backends.jsonfiles import read_json, write_json_durably
 from paijupyter.backends.local import host
 from paijupyter.backends.local.files import journal_file
 from paijupyter.backends.outcome import Outcome, change_of
+from paijupyter.backends.told import tasks_of
 
 Phase = Literal["queued", "started", "final"]
 
@@ -61,17 +63,21 @@ class Journal:
 def load(job: Job) -> Journal | None:
     """Return the journal of a job, None if this backend never took it.
 
-    A journal that is lost or torn while attempts lie there counts as started: nothing may run twice.
+    A journal that is lost or torn while attempts lie there counts as started: nothing may run twice. Unless
+    a task of the last attempt was never told what to do: processes start when all have been.
     """
     data = read_json(journal_file(job))
     if data is not None:
         return Journal.from_json(data)
-    attempts = [int(path.parent.name) for path in job.folder.glob("tasks/*/*/spec.json")]
+    attempts = Counter(int(path.parent.name) for path in job.folder.glob("tasks/*/*/spec.json"))
     if not attempts:
         return None
+    last = max(attempts)
+    if attempts[last] < len(tasks_of(job)):
+        return Journal("queued", last)
     started = [read_json(path) or {} for path in job.folder.glob("tasks/*/*/started.json")]
     boot_ids = {str(facts.get("bootId") or "") for facts in started} - {""}
-    return Journal("started", max(attempts), boot_id=boot_ids.pop() if boot_ids else host.boot_id())
+    return Journal("started", last, boot_id=boot_ids.pop() if boot_ids else host.boot_id())
 
 
 def save(job: Job, journal: Journal) -> None:
