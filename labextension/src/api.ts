@@ -3,7 +3,7 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import { ApiError, IFrame, IJob, IOutput, IPage, ITask, JobEvent } from './model';
+import { ApiError, IFrame, IJob, IOutput, IPage, IProblem, ITask, JobEvent } from './model';
 import { ISource } from './store';
 
 const PAGE = 100;
@@ -148,12 +148,18 @@ export class Api implements ISource {
     return (await this._fetch(url, {})).text();
   }
 
+  /** Ask for a resource and read the answer; for parts of the front end that have addresses of their own. */
+  async ask<T>(path: string, method = 'GET', body?: unknown): Promise<T> {
+    return this._json(this.url(path), method, body);
+  }
+
   private async _json<T>(url: string, method = 'GET', body?: unknown): Promise<T> {
     const init: RequestInit = { method };
     if (body !== undefined) {
       init.body = JSON.stringify(body);
     }
-    return (await (await this._fetch(url, init)).json()) as T;
+    const response = await this._fetch(url, init);
+    return (response.status === 204 ? null : await response.json()) as T;
   }
 
   private async _fetch(url: string, init: RequestInit): Promise<Response> {
@@ -178,8 +184,9 @@ function requestId(): string {
 
 async function problem(response: Response): Promise<ApiError> {
   if ((response.headers.get('Content-Type') ?? '').includes('problem+json')) {
-    const found = (await response.json()) as Record<string, string>;
-    return new ApiError(response.status, found.code ?? 'problem', found.title ?? found.detail ?? '', found.hint ?? '');
+    const found = (await response.json()) as Record<string, string> & { problems?: IProblem[] };
+    const said = found.title ?? found.detail ?? '';
+    return new ApiError(response.status, found.code ?? 'problem', said, found.hint ?? '', found.problems ?? []);
   }
   return new ApiError(response.status, '', `${response.status} ${response.statusText}`);
 }

@@ -33,6 +33,7 @@ export namespace CommandIDs {
   export const openNotebook = 'paijupyter:open-notebook';
   export const copyId = 'paijupyter:copy-id';
   export const exportDocument = 'paijupyter:export';
+  export const form = 'paijupyter:form';
   export const reconnect = 'paijupyter:reconnect';
 }
 

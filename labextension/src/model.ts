@@ -90,13 +90,27 @@ export interface IFrame {
   cursor: string;
 }
 
+/** Something that is wrong, or worth a word, with its place in the document. */
+export interface IProblem {
+  severity: 'error' | 'warning' | 'hint';
+  code: string;
+  message: string;
+  hint?: string;
+  path?: string;
+  line?: number;
+  column?: number;
+  file?: string;
+  cell?: number;
+}
+
 /** An answer of the job server that is not what was asked for. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
-    readonly hint = ''
+    readonly hint = '',
+    readonly problems: IProblem[] = []
   ) {
     super(message);
   }

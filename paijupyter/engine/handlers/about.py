@@ -93,9 +93,11 @@ def _schema() -> dict[str, Any]:
     from dataclasses import asdict
 
     from paijupyter.protocol.fields import FIELDS
+    from paijupyter.protocol.form import form_rows
     from paijupyter.protocol.models import document_schema
 
     return {
         "fields": [asdict(field) for field in FIELDS],
+        "form": list(form_rows()),
         "document": document_schema(),
     }
