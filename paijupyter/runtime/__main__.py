@@ -1,5 +1,7 @@
 """Start of the archive: ``python -I -S boot.pyz SPEC`` boots a task, ``… pod SPEC`` the task of a pod.
 
+``… openpai SPEC`` boots a task of a job on OpenPAI.
+
 ``python boot.pyz missing FILE…`` checks requirements, ``python boot.pyz fetch REQUEST`` brings data,
 ``python boot.pyz notebook FILE`` runs a notebook, ``python boot.pyz freeze FILE`` lists what is installed,
 ``python boot.pyz outputs send|taken SPEC`` lets the outputs of a pod be fetched.
@@ -13,6 +15,7 @@ _MODULES = {
     "notebook": "notebook.main",
     "freeze": "freeze",
     "pod": "pod",
+    "openpai": "openpai",
     "outputs": "outgoing",
 }
 

@@ -22,6 +22,7 @@ import time
 
 from . import codes, exits, files, outgoing, record
 from .alone import Alone
+from .delivered import delivered
 from .failure import Failure
 from .keeper import Keeper
 from .stdout import StandardOutput
@@ -29,7 +30,7 @@ from .tasks import all_tasks, key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping
+    from typing import Any, List, Mapping
 
     from .loop import Loop
     from .tasks import Spec
@@ -89,26 +90,8 @@ def own_spec(spec: "Spec", variables: "Mapping[str, str]") -> "Spec":
         checkpoints=os.path.join(kept or run, "checkpoints"),
         fetch=True,
     )
-    parcels = [
-        dict(parcel, target=os.path.join(run, "parcels", str(number)))
-        for number, parcel in enumerate(spec.get("parcels") or ())
-    ]
-    if spec.get("package") is not None:
-        found["package"] = {"parcel": parcels[spec["package"]]}
-    if spec.get("data"):
-        found["data"] = _own_data(spec["data"], run, parcels)
+    found.update(delivered(spec, run))
     return found
-
-
-def _own_data(data: "Dict[str, Any]", run: str, parcels: "List[Dict[str, Any]]") -> "Dict[str, Any]":
-    sources = []
-    for source in data["sources"]:
-        package = source.get("package")
-        if package:
-            source = dict(source, package=dict(package, parcel=parcels[package["parcel"]]))
-        sources.append(source)
-    found = {"cache": os.path.join(run, "datasets"), "resolved": os.path.join(run, "resolved")}
-    return dict(data, sources=sources, **found)
 
 
 def _secret(spec: "Spec") -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paijupyter.backends.base import Profile
+from paijupyter.backends.delivery.stores import ObjectStore
 from paijupyter.backends.kubernetes import layout, pod_options, reading, storages
 from paijupyter.backends.kubernetes.pod_options import OPTIONS, PodOptions
 from paijupyter.backends.kubernetes.reading import Reader
@@ -31,27 +32,6 @@ class ClaimStore:
     claim: str
     path: str
     folder: str = "paijupyter-packages"
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectStore:
-    """A bucket that speaks S3; credentials are the standard ones of this host (AWS_…, ~/.aws).
-
-    Attributes:
-        bucket: name of the bucket.
-        prefix: of the keys.
-        endpoint: URL of the server as this host reaches it; "" means AWS.
-        inside: URL of the server as pods reach it; "" means the same.
-        region: for the signature.
-        profile: of ~/.aws/credentials, "" for the default one.
-    """
-
-    bucket: str
-    prefix: str = "paijupyter-packages"
-    endpoint: str = ""
-    inside: str = ""
-    region: str = "us-east-1"
-    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,11 @@ from staging import store_package
 
 from paijupyter.backends.base import Data, Package, Place
 from paijupyter.backends.boot import boot_zipapp
-from paijupyter.backends.kubernetes.delivery import (
-    archive,
-    boot_file,
-    claim,
-    ladder,
-    objects,
-    parcels,
-    signing,
-)
-from paijupyter.backends.kubernetes.delivery.signing import Credentials
-from paijupyter.backends.kubernetes.settings import ClaimStore, KubeSettings, ObjectStore
+from paijupyter.backends.delivery import archive, objects, signing
+from paijupyter.backends.delivery.signing import Credentials
+from paijupyter.backends.delivery.stores import ObjectStore
+from paijupyter.backends.kubernetes.delivery import boot_file, claim, ladder, parcels
+from paijupyter.backends.kubernetes.settings import ClaimStore, KubeSettings
 from paijupyter.errors import PaiJupyterError
 from paijupyter.package.local_store import LocalStore
 from paijupyter.package.manifest import Entry, Manifest

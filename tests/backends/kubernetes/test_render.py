@@ -13,10 +13,10 @@ import yaml
 from jobs import gpus, job_of, role, settings
 
 from paijupyter.backends.base import Job
+from paijupyter.backends.delivery.archive import Archive
 from paijupyter.backends.kubernetes import gang, labels, owner_record, registries, render
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.delivery import parcels
-from paijupyter.backends.kubernetes.delivery.archive import Archive
 from paijupyter.backends.kubernetes.delivery.parcels import Parcel
 from paijupyter.backends.kubernetes.render import Frame
 from paijupyter.backends.kubernetes.settings import ClaimStore, KubeSettings

@@ -14,7 +14,7 @@ from typing import IO, Any
 from urllib.parse import quote, urljoin
 
 from paijupyter.backends.base import Package
-from paijupyter.backends.kubernetes.delivery.archive import members
+from paijupyter.backends.delivery.archive import members
 from paijupyter.backends.kubernetes.settings import ImageStore
 from paijupyter.errors import PaiJupyterError
 

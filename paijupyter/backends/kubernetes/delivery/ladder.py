@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job, Package
-from paijupyter.backends.kubernetes.delivery import archive, parcels
-from paijupyter.backends.kubernetes.delivery.archive import Archive
+from paijupyter.backends.delivery import archive
+from paijupyter.backends.delivery.archive import Archive
+from paijupyter.backends.kubernetes.delivery import parcels
 from paijupyter.backends.kubernetes.delivery.parcels import LARGEST_IN_CONFIGMAPS, Parcel
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.errors import PaiJupyterError
@@ -104,7 +105,7 @@ def _send(leg: Leg, settings: KubeSettings, staging: Path) -> Parcel:
 
         claim.put(leg.package, settings.claim_store)
     elif leg.way == "object" and settings.object_store is not None:
-        from paijupyter.backends.kubernetes.delivery import objects
+        from paijupyter.backends.delivery import objects
 
         facts, url = objects.put(leg.package, settings.object_store, staging)
     elif leg.way == "image" and settings.image_store is not None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from paijupyter.backends.delivery.archive import Archive, facts_of
 from paijupyter.backends.kubernetes import labels, layout
-from paijupyter.backends.kubernetes.delivery.archive import Archive, facts_of
 from paijupyter.backends.kubernetes.settings import ClaimStore
 from paijupyter.backends.kubernetes.volumes import Mounted, mounted
 

@@ -1,4 +1,4 @@
-"""Packages in a bucket of an S3-compatible store. Pods fetch them by an address that expires after a week.
+"""Packages in a bucket of an S3-compatible store. Tasks fetch them by an address that expires after a week.
 
 ``<prefix>/<sha256>.tar.gz`` is the archive of a package, ``<prefix>/<sha256>.json`` its facts, written last:
 where it is, the archive is whole.
@@ -16,10 +16,10 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from paijupyter.backends.base import Package
-from paijupyter.backends.kubernetes.delivery import archive, signing
-from paijupyter.backends.kubernetes.delivery.archive import Archive
-from paijupyter.backends.kubernetes.delivery.signing import Credentials
-from paijupyter.backends.kubernetes.settings import ObjectStore
+from paijupyter.backends.delivery import archive, signing
+from paijupyter.backends.delivery.archive import Archive
+from paijupyter.backends.delivery.signing import Credentials
+from paijupyter.backends.delivery.stores import ObjectStore
 from paijupyter.errors import PaiJupyterError
 
 _SECONDS = 600.0
@@ -28,7 +28,7 @@ _SHORT = 900
 
 
 def put(package: Package, store: ObjectStore, staging: Path) -> tuple[Archive, str]:
-    """See that the package's archive is in the store; return its facts and the address for pods. Blocking.
+    """See that the package's archive is in the store; return its facts and the address for tasks. Blocking.
 
     Raises:
         PaiJupyterError: ``package-not-sent`` without credentials, or if the store refuses.
