@@ -93,6 +93,8 @@ def _ports(ports: Sequence[tuple[str, str]]) -> str:
     link = "color:var(--jp-content-link-color,inherit);margin-right:1.2em"
     drawn = " ".join(
         f'<a href="{escape(address)}" target="_blank" rel="noopener" style="{link}">{escape(name)}</a>'
+        if not address.startswith("paijob ")
+        else f'<span style="{link}">{escape(name)}</span> <code>{escape(address)}</code>'
         for name, address in ports
     )
     return _line(f'<span style="{_QUIET};margin-right:1.2em">ports</span> {drawn}') if drawn else ""

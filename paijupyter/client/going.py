@@ -82,8 +82,15 @@ def ports(view: Mapping[str, Any], base: str = "") -> tuple[tuple[str, str], ...
             for place, number in enumerate(numbers if label not in _BUILT_IN_PORTS else ()):
                 name = f"{label}.{place}" if place else label
                 through = f"{base}paijupyter/v1/jobs/{view['id']}/ports/{task}/{name}/"
-                found.append((f"{task} {name}", through if base else f"http://127.0.0.1:{number}"))
+                found.append((f"{task} {name}", through if base else _own_address(view, task, number)))
     return tuple(found)
+
+
+def _own_address(view: Mapping[str, Any], task: str, number: int) -> str:
+    """Return where this host has a port, or the command that brings it here."""
+    if view.get("kind") in (None, "local"):
+        return f"http://127.0.0.1:{number}"
+    return f"paijob forward {view['name']} {number} --task {task}"
 
 
 def cost(found: Mapping[str, Any]) -> str:

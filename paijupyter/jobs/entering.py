@@ -51,6 +51,7 @@ class Entrances:
         self._to_job = to_job
         self._forwarded: dict[tuple[str, str, int], Forwarded] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
+        self._opening = asyncio.Lock()
 
     async def exec(
         self, ref: str, task: str | None, command: Sequence[str], stdin: bytes
@@ -86,8 +87,9 @@ class Entrances:
         if not isinstance(backend, Entering):
             return {"task": key, "port": number, "local": number}  # it is a port of this host
         place = (live.record.id, key, number)
-        if place not in self._forwarded:
-            self._forwarded[place] = await self._listen(live, backend, key, number)
+        async with self._opening:  # a page asks for many things at once: all by one door
+            if place not in self._forwarded:
+                self._forwarded[place] = await self._listen(live, backend, key, number)
         return {"task": key, "port": number, "local": self._forwarded[place].number}
 
     async def close(self) -> None:

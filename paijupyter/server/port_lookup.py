@@ -1,4 +1,4 @@
-"""Which number a port of a running task has: the engine says so, for each request anew."""
+"""Where a port of a running task is reached on this host: the engine says so, for each request anew."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ _LISTENS = "0A"
 
 
 async def number_of(door: Door, job: str, task: str, label: str) -> int:
-    """Return the number of a port on this host.
+    """Return the number under which this host reaches a port.
+
+    That of a process here is its own; for a task elsewhere the engine listens, and carries what comes there.
 
     Raises:
         PaiJupyterError: there is no such job, it does not run, it has no such port, or another user took it.
     """
     upstream, answer = await door.open(), Collector()
-    await upstream.exchange("GET", f"/v1/jobs/{quote(job, safe='')}/ports", {}, None, answer)
+    body = json.dumps({"task": task, "port": label}).encode()
+    target = f"/v1/jobs/{quote(job, safe='')}/forward"
+    await upstream.exchange("POST", target, {"Content-Type": "application/json"}, body, answer)
+    if answer.status in (400, 422):  # no name that a task or a port may have
+        raise NotFound("Port", f"{task} {label}", "See the ports of a job with: get.")
     if answer.status != 200:
         raise _refused(answer)
-    for port in json.loads(answer.body)["ports"]:
-        if (port["task"], port["label"]) == (task, label):
-            number = int(port["port"])
-            if await asyncio.to_thread(is_of_another_user, number):
-                raise PaiJupyterError(
-                    "port-taken",
-                    f"Port `{label}` of `{task}` was taken by another user of this host.",
-                    "Submit the job again: it gets other ports.",
-                    409,
-                )
-            return number
-    raise NotFound("Port", f"{task} {label}", "See the ports of a job with: get.")
+    number = int(json.loads(answer.body)["local"])
+    if await asyncio.to_thread(is_of_another_user, number):
+        raise PaiJupyterError(
+            "port-taken",
+            f"Port `{label}` of `{task}` was taken by another user of this host.",
+            "Submit the job again: it gets other ports.",
+            409,
+        )
+    return number
 
 
 def _refused(answer: Collector) -> PaiJupyterError:

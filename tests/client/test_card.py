@@ -351,3 +351,9 @@ def test_a_plan_says_with_whose_checkpoints_the_job_begins() -> None:
         card.plan_facts({"ok": True, "name": "mnist", "profile": "local", "resumes": earlier})
     )
     assert "resumes  mnist-k3f9qd: 2 files, 3.1 MB in $PAI_CHECKPOINT_DIR" in text
+
+
+def test_ports_of_pods_are_brought_here_by_a_command_where_no_server_is() -> None:
+    found = card.facts(view(kind="kubernetes", name="board-x1", ports={"ps-0": {"tb": [20001]}}), now=NOW)
+    assert found.ports == (("ps-0 tb", "paijob forward board-x1 20001 --task ps-0"),)
+    assert "<a href=" not in job_html(found) and found.ports[0][1] in job_html(found)

@@ -43,6 +43,19 @@ class FakeSettings:
         await self.put_secret(name, "")
 
 
+class FakeEntrances:
+    """Satisfies ``paijupyter.engine.service.Entrances`` as far as tests need it: all ports are of this host."""
+
+    def __init__(self, service: FakeService) -> None:
+        self._service = service
+
+    async def forward(self, ref: str, task: str | None, port: int | str) -> dict[str, Any]:
+        for each in self._service.ports(ref):
+            if (each["task"], each["label"]) == (task, port):
+                return {"task": task, "port": each["port"], "local": each.get("local", each["port"])}
+        raise NotFound("Port", f"{task} {port}")
+
+
 class FakeService:
     """Satisfies ``paijupyter.engine.service.Service``."""
 
@@ -135,6 +148,10 @@ class FakeService:
         if view["state"] != "running":
             raise Conflict("not-running", f"Job `{ref}` does not run on this host.")
         return list(view.get("open") or ())
+
+    @property
+    def entrances(self) -> FakeEntrances:
+        return FakeEntrances(self)
 
     async def stop(self, ref: str) -> dict[str, Any]:
         view = {**self.get(ref), "state": "stopped"}

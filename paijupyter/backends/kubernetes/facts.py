@@ -55,6 +55,7 @@ class Container:
         ended_before: how the one before it ended, if it was restarted.
         restarts: how often it was restarted.
         image: as the pod names it.
+        image_id: what the node has pulled for it, "" before that.
     """
 
     id: str = ""
@@ -65,6 +66,13 @@ class Container:
     ended_before: Ended | None = None
     restarts: int = 0
     image: str = ""
+    image_id: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The digest of its image (``sha256:…``), "" while it is not known."""
+        found = re.search(r"sha256:[0-9a-f]{64}", self.image_id)
+        return found[0] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,8 @@ class Pod:
         conditions: by type; of all that Kubernetes knows only those that say something here.
         restarts_itself: whether its node restarts the container (restartPolicy other than Never).
         gone: whether it was seen to vanish.
+        main: name of the container that is the task.
+        written: whether it is of a manifest of the user's, and so has no boot process.
     """
 
     uid: str
@@ -97,6 +107,8 @@ class Pod:
     container: Container = Container()
     restarts_itself: bool = False
     gone: bool = False
+    main: str = "main"
+    written: bool = False
 
     @property
     def ended(self) -> Ended | None:
@@ -167,8 +179,10 @@ def pod_of(data: Object) -> Pod:
         conditions=_conditions(
             status, ("PodScheduled", "DisruptionTarget", "Ready", "PodReadyToStartContainers")
         ),
-        container=_container(_first_that_speaks(status.get("initContainerStatuses"), statuses)),
+        container=_container(_first_that_speaks(status.get("initContainerStatuses"), statuses, _main(data))),
         restarts_itself=(data.get("spec") or {}).get("restartPolicy") != "Never",
+        main=_main(data),
+        written=marks.get(labels.KIND) == labels.WRITTEN,
     )
 
 
@@ -238,7 +252,7 @@ def _conditions(status: Object, wanted: tuple[str, ...]) -> dict[str, Condition]
     }
 
 
-def _first_that_speaks(inits: Any, mains: list[Any]) -> Object:
+def _first_that_speaks(inits: Any, mains: list[Any], main: str) -> Object:
     """Return the init container that holds the pod up, where a pod template has one; else the task's."""
     for each in inits or ():
         state = each.get("state") or {}
@@ -247,7 +261,13 @@ def _first_that_speaks(inits: Any, mains: list[Any]) -> Object:
             "exitCode"
         ):
             return dict(each)
-    return next((each for each in mains if each.get("name") == "main"), mains[0])
+    return next((each for each in mains if each.get("name") == main), mains[0])
+
+
+def _main(data: Object) -> str:
+    """Return the name of the container that is the task: ours, or the first one of a manifest."""
+    named = [str(each.get("name")) for each in (data.get("spec") or {}).get("containers") or ()]
+    return "main" if "main" in named or not named else named[0]
 
 
 def _container(data: Object) -> Container:
@@ -262,6 +282,7 @@ def _container(data: Object) -> Container:
         ended_before=_ended((data.get("lastState") or {}).get("terminated")),
         restarts=_number(data.get("restartCount")),
         image=str(data.get("image") or ""),
+        image_id=str(data.get("imageID") or ""),
     )
 
 
