@@ -44,7 +44,7 @@ class FakeSettings:
 
 
 class FakeEntrances:
-    """Satisfies ``paijupyter.engine.service.Entrances`` as far as tests need it: all ports are of this host."""
+    """Satisfies ``paijupyter.engine.service.Entrances`` as far as tests need it."""
 
     def __init__(self, service: FakeService) -> None:
         self._service = service

@@ -20,6 +20,8 @@ GROUP, EXPERIMENT = "paijupyter.io/group", "paijupyter.io/experiment"
 KIND = "paijupyter.io/kind"
 """What an object is for: one of :data:`OWNER`, :data:`BOOT`, :data:`PACKAGE`; others have none."""
 OWNER, BOOT, PACKAGE = "job", "boot", "package"
+WRITTEN = "manifest"
+"""Value of :data:`KIND` of a Job, and its pods, whose manifest is the user's own."""
 
 ROLE_NAME = "paijupyter.io/role-name"
 """Annotation: the role's name as the document has it."""
