@@ -212,12 +212,14 @@ class BackendPlan:
         objects: what would be created, each with ``kind`` and ``name``.
         problems: everything this backend has against it or leaves out.
         starts: one phrase on when it would start (``now``, ``after 2 jobs``).
+        as_written: whether a manifest that the document was made of goes as it is, so that nothing of it is lost.
     """
 
     submitted: str
     objects: tuple[Mapping[str, Any], ...] = ()
     problems: tuple[Problem, ...] = ()
     starts: str = ""
+    as_written: bool = False
 
 
 @dataclass(frozen=True, slots=True)

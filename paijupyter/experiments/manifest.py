@@ -27,11 +27,18 @@ _POD = "/spec/template/spec"
 _MEANINGLESS = ("/apiVersion", "/kind", "/metadata/name", "/metadata/generateName", f"{_POD}/restartPolicy")
 
 
+LOST = frozenset({"not-carried", "no-backoff-limit", "no-command"})
+"""Codes of what matters only where a manifest is converted; a cluster gets it as it was written."""
+
+
 def convert(text: str) -> tuple[str, list[Problem]]:
     """Return the job document of a manifest, and what was lost or looks wrong.
 
+    The document holds the manifest too, for a cluster. A container without a command is an error of the list:
+    a cluster starts what the image says, and only there it can run.
+
     Raises:
-        InvalidDocument: if it is no Job that can be run: no container, no command, a value that is none.
+        InvalidDocument: if it is no Job that can be run: no container, a value that is none.
     """
     data, places, problems = parse_values(text)
     if problems:
@@ -40,6 +47,7 @@ def convert(text: str) -> tuple[str, list[Problem]]:
     document = conversion.document()
     if conversion.errors:
         raise InvalidDocument(conversion.problems)
+    document["extras"]["paijupyter"]["kubernetes"] = {"manifest": data}
     return write(document), conversion.problems
 
 
@@ -51,7 +59,7 @@ class _Conversion:
 
     @property
     def errors(self) -> bool:
-        return any(each.severity == "error" for each in self.problems)
+        return any(each.severity == "error" and each.code not in LOST for each in self.problems)
 
     def document(self) -> dict[str, Any]:
         self._look_at_volumes()
@@ -129,6 +137,7 @@ class _Conversion:
                     "Container has no `command`; what its image starts by itself is known to no document."
                 )
                 self._say("error", "no-command", f"{_POD}/containers/0", message, "Name it under `command:`.")
+                words.append("exit 127  # what the image starts by itself:")
             words += [_word(str(each)) for each in found or ()]
         return " ".join(words)
 

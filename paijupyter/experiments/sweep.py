@@ -264,7 +264,11 @@ def shape(data: Mapping[str, Any]) -> str:
         for name, role in (roles.items() if isinstance(roles, Mapping) else ())
         if isinstance(role, Mapping)
     }
-    extras = data.get("extras")
+    extras = dict(data.get("extras") or {})
+    ours = extras.get("paijupyter")
+    if isinstance(ours, Mapping) and isinstance(ours.get("kubernetes"), Mapping):
+        options = {key: value for key, value in ours["kubernetes"].items() if key != "manifest"}
+        extras["paijupyter"] = {**ours, "kubernetes": options}
     return json.dumps(
         [kept, extras, data.get("prerequisites"), data.get("defaults")], default=str, sort_keys=True
     )

@@ -11,6 +11,7 @@ from typing import Any
 from paijupyter.backends.base import FINAL
 from paijupyter.errors import PaiJupyterError, Problem, UsageProblem, has_errors, in_order
 from paijupyter.experiments.gathering import Gathered
+from paijupyter.experiments.manifest import LOST
 from paijupyter.experiments.selection import select, spans
 from paijupyter.experiments.sweep import Filled, Sweep, fill, masked, shape
 from paijupyter.jobs.catalog import Catalog
@@ -141,8 +142,11 @@ class GroupPlanner:
         prepared, against_all = await self._prepared(sweep, request, gathered)
         # What the planner says of a document has been said, with all experiments that have it.
         said = {(each.code, each.line, each.path) for each in sweep.problems}
+        of_all = list(sweep.problems)
+        if prepared and all(each.plan is not None and each.plan.as_written for each, _ in prepared):
+            of_all = [each for each in of_all if not (sweep.is_manifest and each.code in LOST)]
         more = [each for each in gathered.problems() if (each.code, each.line, each.path) not in said]
-        problems = in_order([*sweep.problems, *more, *against_all])
+        problems = in_order([*of_all, *more, *against_all])
         return GroupPlan(
             sweep.name,
             tuple(entries),

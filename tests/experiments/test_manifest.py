@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from paijupyter.errors import InvalidDocument
 from paijupyter.experiments import fill, read_listing
-from paijupyter.experiments.manifest import convert
+from paijupyter.experiments.manifest import LOST, convert
+from paijupyter.experiments.sweep import shape
 from paijupyter.protocol import check, read
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "pipeline"
@@ -150,7 +152,6 @@ def test_nothing_is_lost_of_a_manifest_that_has_nothing_more() -> None:
 @pytest.mark.parametrize(
     ("manifest", "code"),
     [
-        (one(container={"command": []}), "no-command"),
         (one(container={"command": "true"}), "not-a-list"),
         (one(container={"image": None}), "no-container"),
         (one(backoffLimit="many"), "not-a-number"),
@@ -161,6 +162,26 @@ def test_what_cannot_be_run_is_refused(manifest: str, code: str) -> None:
     with pytest.raises(InvalidDocument) as caught:
         convert(manifest)
     assert code in [each.code for each in caught.value.problems]
+
+
+def test_what_only_a_cluster_can_run_is_an_error_of_the_list() -> None:
+    """T1: a cluster starts what the image says; elsewhere nobody knows what that is."""
+    document, problems = convert(one(container={"command": []}))
+    assert [(each.severity, each.code) for each in problems] == [("error", "no-command")]
+    assert {each.code for each in problems} <= LOST
+    assert read(document).data["taskRoles"]["main"]["commands"] == [
+        "exit 127  # what the image starts by itself:"
+    ]
+
+
+def test_the_document_holds_the_manifest_for_a_cluster() -> None:
+    """T1: as written, with everything that a job document cannot carry."""
+    made = fill(MANIFEST, read_listing(EXPERIMENTS))
+    for each in made.filled:
+        kept = read(each.document).data["extras"]["paijupyter"]["kubernetes"]["manifest"]
+        assert kept == yaml.safe_load(each.text)
+    shapes = {shape(each.data) for each in made.filled}
+    assert len(shapes) == 1, "experiments that differ in what only the manifest says are planned as one"
 
 
 def test_further_containers_and_tasks() -> None:

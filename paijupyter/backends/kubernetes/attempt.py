@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from paijupyter.backends.base import FINAL, Job, State, TaskStatus
-from paijupyter.backends.kubernetes import explain, records, refusals
+from paijupyter.backends.kubernetes import explain, records, refusals, written
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod
 from paijupyter.backends.kubernetes.findings import Asked, Event, Finding
 from paijupyter.backends.kubernetes.names import label_value
@@ -67,6 +67,7 @@ class Attempt:
         self._asked = asked
         self._stuck_after = stuck_after
         self._tasks = {task.key: task for task in tasks_of(job)}
+        self._is_written = written.manifest_of(job) is not None
         self._roles = {label_value(role): role for role in job.roles}
         self._findings: dict[str, Finding] = {}
         self._now = 0.0
@@ -99,6 +100,10 @@ class Attempt:
             return None
         self.jobs[role] = replace(job, gone=True) if gone else job
         return role
+
+    def has_no_more_tries(self, key: str) -> bool:
+        """Say whether no other pod of a task will follow in this attempt."""
+        return not self._is_written or self.statuses[key].state in FINAL
 
     # What comes of it
 
@@ -198,6 +203,9 @@ class Attempt:
         ended = records.final_status(pod, role, ending=self.ending)
         if ended is not None:
             self._findings.pop(key, None)
+            if ended.state == "failed" and self._is_tried_again(job, index):
+                message = f"{ended.message}; the cluster tries again as often as the manifest says."
+                return replace(base, reason="retry-delay", message=message)
             return _unless_deadline(ended, job)
         started = pod.container.running_since
         if pod.deleted_at is not None and now > pod.deleted_at + _DELETION_PATIENCE:
@@ -212,6 +220,13 @@ class Attempt:
         events = self.events.get(pod.uid) or self._events_alike(pod)
         finding = explain.of_pod(pod, events, self._asked.get(role, Asked()))
         return self._waiting_task(base, finding, pod.waits_since, now)
+
+    def _is_tried_again(self, job: KubeJob | None, index: int) -> bool:
+        """Say whether a failed pod is not yet the end of its task: of a manifest, the Job says when it is."""
+        if not self._is_written or self.ending or job is None or job.gone:
+            return False
+        ends = [job.conditions.get(kind) for kind in ("FailureTarget", "Failed")]
+        return index not in job.failed and not any(each is not None and each.is_true for each in ends)
 
     def _without_pod(self, base: TaskStatus, job: KubeJob | None, now: float) -> TaskStatus:
         if job is None:
@@ -259,7 +274,7 @@ class Attempt:
 
     def _is_past_barrier(self) -> bool:
         begun = [pod.container.running_since is not None or pod.has_ended for pod in self.pods.values()]
-        if has_barrier(self.job):
+        if has_barrier(self.job) and not self._is_written:
             return len(begun) == len(self._tasks) and all(begun)
         return any(begun)
 

@@ -25,6 +25,7 @@ from paijupyter.backends.changes import Changes, Subscription
 from paijupyter.backends.kubernetes import capabilities, entering, journal, remembering, usage
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.facts import Pod
 from paijupyter.backends.kubernetes.hub import Hub
 from paijupyter.backends.kubernetes.journal import Journal
 from paijupyter.backends.kubernetes.life import JobRun
@@ -36,10 +37,11 @@ from paijupyter.backends.kubernetes.shared import Shared
 from paijupyter.backends.kubernetes.submit import Submitter
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.data.storages import Storage
-from paijupyter.errors import Conflict
+from paijupyter.errors import Conflict, PaiJupyterError
 from paijupyter.protocol.names import task_key
 
 FEATURES = frozenset({"exec", "forward", "stop-saves-logs"})
+_AT_ONCE = 16  # jobs that are created at the same time: each waits most of its time for the cluster
 
 
 class KubernetesBackend:
@@ -96,6 +98,22 @@ class KubernetesBackend:
             beginning.add_done_callback(lambda _: self._beginnings.pop(job.id, None))
         # Goes on if the caller is cancelled: a job is there as a whole or not at all.
         await asyncio.shield(beginning)
+
+    async def submit_many(
+        self, jobs: Sequence[tuple[Job, Mapping[str, str]]]
+    ) -> Sequence[PaiJupyterError | None]:
+        """Create jobs side by side, as many at once as the cluster is asked at once; see :meth:`submit`."""
+        turn = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(job: Job, secrets: Mapping[str, str]) -> PaiJupyterError | None:
+            async with turn:
+                try:
+                    await self.submit(job, secrets)
+                except PaiJupyterError as error:
+                    return error
+            return None
+
+        return await asyncio.gather(*(one(*each) for each in jobs))
 
     async def watch(self, known: Sequence[Job]) -> AsyncIterator[Change]:
         """Stream the changes of all jobs, the current state of every known one first.
@@ -155,7 +173,7 @@ class KubernetesBackend:
 
     async def connect(self, job: Job, role: str, index: int, port: int) -> Connection:
         """Open a connection to a port of the pod of a task."""
-        return await entering.connect(self._transport, self._pod(job, task_key(role, index)), port)
+        return await entering.connect(self._transport, self._pod(job, task_key(role, index)).name, port)
 
     async def remembered(self) -> Sequence[Mapping[str, Any]]:
         """Return the jobs of the namespace that have not ended, whoever submitted them."""
@@ -243,12 +261,12 @@ class KubernetesBackend:
         run.begin()
         return run
 
-    def _pod(self, job: Job, key: str) -> str:
+    def _pod(self, job: Job, key: str) -> Pod:
         run = self._runs.get(job.id)
         pod = run.pod_of(key) if run else None
         if pod is None:
             raise Conflict("not-running", f"Task `{key}` does not run now.", "Try again once it does.")
-        return pod.name
+        return pod
 
     def _forget(self, job_id: str) -> None:
         self._runs.pop(job_id, None)

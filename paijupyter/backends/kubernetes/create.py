@@ -142,15 +142,26 @@ class Creator:
             return None
         mine, theirs = (_labels(each) for each in (thing, found))
         if mine.get(labels.JOB) != theirs.get(labels.JOB) or labels.MANAGED_BY not in theirs:
-            raise Conflict(
-                "name-taken",
-                f"{thing['kind']} `{thing['metadata']['name']}` of another job is in the namespace already.",
-                "Submit again: the job gets another name.",
-            )
+            raise _name_taken(thing)
         return found
 
     async def _send(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
         return await self._transport.request(method, path, body=body, content_type=kind, timeout=_TIMEOUT)
+
+
+def _name_taken(thing: Object) -> Conflict:
+    what = f"{thing['kind']} `{thing['metadata']['name']}`"
+    if _labels(thing).get(labels.KIND) == labels.WRITTEN:
+        return Conflict(
+            "name-taken",
+            f"{what} is in the namespace already, and the manifest names it.",
+            "Delete it, or let --replace stop and delete the former job first.",
+        )
+    return Conflict(
+        "name-taken",
+        f"{what} of another job is in the namespace already.",
+        "Submit again: the job gets another name.",
+    )
 
 
 def owned(thing: Object, owner: Mapping[str, Any]) -> Object:

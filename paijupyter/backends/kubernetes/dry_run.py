@@ -50,6 +50,8 @@ class Rehearsal:
         try:
             got = await self._transport.request("POST", path, query=_QUERY, body=thing, timeout=_TIMEOUT)
         except KubeError as error:
+            if error.reason == "AlreadyExists" and _is_written(thing):
+                return []  # of the former job, which may be replaced; else the submission says so
             return _problems(thing, error)
         try:
             if thing["kind"] in render.STARTING:
@@ -74,6 +76,10 @@ def _problems(thing: Object, error: KubeError) -> list[Problem]:
 def _is_rule(error: KubeError) -> bool:
     """Say whether it is the user that may not ask, and not an admission rule that refuses the pod."""
     return "cannot create resource" in error.message
+
+
+def _is_written(thing: Object) -> bool:
+    return (thing["metadata"].get("labels") or {}).get(labels.KIND) == labels.WRITTEN
 
 
 def _pods(objects: Sequence[Object]) -> list[Object]:

@@ -16,6 +16,7 @@ from paijupyter.backends.kubernetes.channels import (
     port_header,
 )
 from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.facts import Pod
 from paijupyter.backends.kubernetes.transport import KubeTransport
 
 _DATA, _ERROR = 0, 1
@@ -23,11 +24,11 @@ _NAMES = {STDOUT: "stdout", STDERR: "stderr"}
 
 
 async def run(
-    transport: KubeTransport, pod: str, command: Sequence[str], stdin: bytes
+    transport: KubeTransport, pod: Pod, command: Sequence[str], stdin: bytes
 ) -> AsyncIterator[tuple[str, bytes]]:
     """Run a command in a pod; see :meth:`paijupyter.backends.base.Entering.exec`."""
     try:
-        channels = await transport.exec(pod, command, stdin=bool(stdin))
+        channels = await transport.exec(pod.name, command, stdin=bool(stdin), container=pod.main)
     except KubeError as error:
         raise error.for_people("run the command") from error
     feeding = asyncio.create_task(_feed(channels, stdin)) if stdin else None

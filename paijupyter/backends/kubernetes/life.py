@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from paijupyter.backends import retries
 from paijupyter.backends.base import FINAL, Change, Job, State, TaskStatus
-from paijupyter.backends.kubernetes import asks, ending, journal, queues
+from paijupyter.backends.kubernetes import asks, ending, journal, queues, written
 from paijupyter.backends.kubernetes.attempt import Attempt, Position
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod
@@ -106,7 +106,8 @@ class JobRun:
         """Say whether nothing will be added to the log of a task any more."""
         follower = self._followers.get((attempt, key))
         if follower is not None:
-            return follower.done.is_set()
+            is_over = attempt < self.journal.attempt or self._attempt.has_no_more_tries(key)
+            return is_over and follower.done.is_set()
         return attempt < self.journal.attempt or self.done.is_set()
 
     def pod_of(self, key: str) -> Pod | None:
@@ -177,7 +178,7 @@ class JobRun:
             outcome = await self._run_attempt()
             await self._end_logs()
             again = None
-            if not self._attempt.is_lost:
+            if not self._attempt.is_lost and written.manifest_of(self.job) is None:
                 allowed = int(self.job.document.get("jobRetryCount") or 0)
                 again = retries.again(outcome, self.journal, allowed)
             if again is None:

@@ -64,15 +64,20 @@ class Follower:
         self._news = asyncio.Event()
         self._copy: TaskLog | None = None
         self._task: asyncio.Task[None] | None = None
+        self._begun = ""  # uid of the pod with which it began
         self._caught_up = asyncio.Event()
         self._is_live = False
         self._line = b""  # the last bytes, while they may be the begin of a line of the keeper's
 
     def see(self, pod: Pod) -> None:
-        """Hear of the task's pod; the first time, begin to follow it."""
+        """Hear of the task's pod; begin to follow it, at first and when another takes its place."""
         self._pod = pod
         self._news.set()
+        if self.done.is_set() and pod.uid != self._begun and pod.container.id:
+            self.done.clear()
+            self._task = None
         if self._task is None and not self.done.is_set() and (pod.container.id or pod.gone):
+            self._begun = pod.uid
             self._task = asyncio.create_task(self._run(), name=f"log {pod.name}")
 
     async def finish(self, seconds: float) -> None:
@@ -109,9 +114,11 @@ class Follower:
 
     async def _run(self) -> None:
         copy = self._copy = await asyncio.to_thread(TaskLog, self._folder)
-        if copy.complete:
+        pod = self._pod
+        if copy.complete and (pod is None or not pod.container.id or copy.container == pod.container.id):
             self.done.set()
             return
+        copy.complete = False  # of another pod of the same attempt, as a manifest may ask for
         pause = _PAUSES[0]
         try:
             while True:
@@ -182,7 +189,7 @@ class Follower:
         return False
 
     async def _stream(self, copy: TaskLog, pod: Pod, how: dict[str, str]) -> None:
-        query = {"container": "main", "timestamps": "true", **how}
+        query = {"container": pod.main, "timestamps": "true", **how}
         if copy.cursor.since:
             query["sinceTime"] = copy.cursor.since
         reader = Unstamper(copy.cursor)

@@ -19,6 +19,7 @@ from paijupyter.backends.kubernetes import (
     registries,
     render,
     volumes,
+    written,
 )
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Object
@@ -62,7 +63,11 @@ class Planner:
         settings, cluster = self._settings, await self._cluster()
         chosen = gang.choose(job, settings, cluster)
         problems = [*lint.problems(job, settings, cluster, chosen), *fits.problems(job, settings, cluster)]
-        problems += await asyncio.to_thread(_notes, job, settings)
+        plain = written.manifest_of(job) is not None
+        if plain:
+            problems += written.problems(job, cluster.namespace)
+        else:
+            problems += await asyncio.to_thread(_notes, job, settings)
         if cluster.unreachable:
             problems.append(_unreachable(cluster, settings))
         objects: list[Object] = []
@@ -81,19 +86,21 @@ class Planner:
             starts=f"when queue `{chosen.queue}` admits it"
             if chosen.kueue
             else fits.starts(job, settings, cluster),
+            as_written=plain,
         )
 
     async def _objects(self, job: Job, cluster: Cluster) -> tuple[list[Object], list[Object]]:
         """Return the job's own objects, and those that it shares with others."""
         settings = self._settings
-        legs = await asyncio.to_thread(ladder.choose, job, settings)
+        plain = written.manifest_of(job) is not None
+        legs = [] if plain else await asyncio.to_thread(ladder.choose, job, settings)
         archive = await asyncio.to_thread(lambda: boot_file.packed(self._boot()))
         frame = Frame(
             job=job,
             settings=settings,
             cluster=cluster,
             gang=gang.choose(job, settings, cluster),
-            boot=render.boot_name(archive),
+            boot="" if plain else render.boot_name(archive),
             parcels=ladder.preview(legs, settings),
             pull_secret=f"{names.base(job.name)}-registry" if registries.has_logins(job) else "",
         )
@@ -112,7 +119,9 @@ class Planner:
             *render.own(frame, secrets, HIDDEN, registries.logins(job, secrets)),
             *render.attempt(frame, 0, spec),
         ]
-        shared = [render.boot_object(frame.boot, b""), *(dict(o) for p in frame.parcels for o in p.shared)]
+        shared = [dict(o) for parcel in frame.parcels for o in parcel.shared]
+        if frame.boot:
+            shared.insert(0, render.boot_object(frame.boot, b""))
         return own, shared
 
 

@@ -115,7 +115,7 @@ OPTIONS: Mapping[str, tuple[str, Reader, str]] = {
 
 _TABLE = {key: (field_name, reader) for key, (field_name, reader, _) in OPTIONS.items()}
 _OF_DOCUMENT = frozenset(
-    {*OPTIONS, "roles", "queue", "restartPolicy", "backoffLimit", "activeDeadlineSeconds"}
+    {*OPTIONS, "roles", "queue", "restartPolicy", "backoffLimit", "activeDeadlineSeconds", "manifest"}
 )
 
 

@@ -90,6 +90,8 @@ def _verdict(
         return "failed", "start", f"{key} could not be started: {_not_started(_said(ended))}"
     if ending:
         return "stopped", "", f"{key} did not end in time and was killed."
+    if pod.written:
+        return "failed", "user", f"{key} ended with exit code {ended.code}"
     if ended.code in (137, 143):
         return "failed", "lost", f"{key} was killed from outside (exit code {ended.code}), {_OFTEN_MEMORY}"
     return (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.kubernetes import labels, layout, names, pod, pod_options, volumes
+from paijupyter.backends.kubernetes import labels, layout, names, pod, pod_options, volumes, written
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.delivery.parcels import URLS, Parcel
 from paijupyter.backends.kubernetes.gang import Gang
@@ -40,7 +40,7 @@ class Frame:
         settings: of the profile.
         cluster: where it goes.
         gang: how it is admitted and placed.
-        boot: name of the ConfigMap with the boot file.
+        boot: name of the ConfigMap with the boot file; "" for a manifest of the user's, which needs none.
         parcels: its packages.
         pull_secret: name of the Secret with credentials of registries that the document brings, or "".
     """
@@ -66,7 +66,8 @@ def owner(frame: Frame, record: Mapping[str, Any]) -> Object:
         frame: of the job.
         record: what another host needs to take the job over; no secrets.
     """
-    needs = [frame.boot, *(each["metadata"]["name"] for parcel in frame.parcels for each in parcel.shared)]
+    parts = [each["metadata"]["name"] for parcel in frame.parcels for each in parcel.shared]
+    needs = [frame.boot, *parts] if frame.boot else parts
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -106,7 +107,7 @@ def check_kept(asked: Mapping[str, Any], got: Mapping[str, Any]) -> None:
     """
     for mine, theirs in zip(_pod_specs(asked), _pod_specs(got), strict=True):
         kept = {each["name"] for each in theirs.get("volumes") or () if "image" in each}
-        if any("image" in each and each["name"] not in kept for each in mine["volumes"]):
+        if any("image" in each and each["name"] not in kept for each in mine.get("volumes") or ()):
             raise PaiJupyterError(
                 "image-volume-dropped",
                 "The cluster drops image volumes, so the tasks would run without the package.",
@@ -132,6 +133,8 @@ def own(frame: Frame, values: Mapping[str, str], key: str, logins: Mapping[str, 
         key: of the board.
         logins: credentials of registries, as ``auths`` of a Docker configuration.
     """
+    if written.manifest_of(frame.job):
+        return []
     objects = [_secret(frame, values, key), _service(frame)]
     if frame.pull_secret:
         objects.append(_pull_secret(frame, logins))
@@ -146,6 +149,8 @@ def attempt(frame: Frame, number: int, spec: Mapping[str, Any]) -> list[Object]:
         number: of the attempt.
         spec: what its tasks are told.
     """
+    if written.manifest_of(frame.job):
+        return [written.object_of(frame.job, next(iter(frame.job.roles)))]
     text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"))
     name = names.attempt_name(frame.name, number)
     found: list[Object] = [

@@ -14,6 +14,7 @@ from typing import Any
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import (
+    ending,
     fetched,
     gang,
     labels,
@@ -22,6 +23,7 @@ from paijupyter.backends.kubernetes import (
     registries,
     render,
     volumes,
+    written,
 )
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Creator, Object, owned
@@ -38,6 +40,7 @@ from paijupyter.errors import NotFound, PaiJupyterError
 _log = logging.getLogger(__name__)
 _KEY_BYTES = 32
 _SWEEP_EVERY = 600.0  # seconds
+_GONE_SECONDS, _LOOK_SECONDS = 60.0, 0.2  # for which a deleted Job is waited for, between two looks
 
 
 class Submitter:
@@ -110,9 +113,24 @@ class Submitter:
         """
         try:
             await self._creator.remove(_bare_owner(job))
+            if written.manifest_of(job):
+                await self._until_gone(job)
         except KubeError as error:
             raise error.for_people("delete the job") from error
         self._sweep_now_and_then()
+
+    async def _until_gone(self, job: Job) -> None:
+        """Wait for the end of a Job whose name is the user's: the next one of that name may follow (T5)."""
+        thing, mine = written.bare(job), labels.of_job(job)[labels.JOB]
+        found = await self._creator.find(thing)
+        if found is not None and (found["metadata"].get("labels") or {}).get(labels.JOB) == mine:
+            await self._creator.remove(thing)
+        end = time.monotonic() + _GONE_SECONDS
+        while time.monotonic() < end:
+            if not await ending.objects_left(self._transport, mine, 0):
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+        raise KubeError(0, "Timeout", f"Job {written.name_of(job)} is still being deleted")
 
     async def close(self) -> None:
         """Wait until submissions that are under way have been decided."""
@@ -137,18 +155,15 @@ class Submitter:
     async def _create(self, job: Job, secrets: Mapping[str, str]) -> None:
         made: list[Object] = []
         try:
-            legs = await asyncio.to_thread(self._legs, job, self._settings)
             logins = registries.logins(job, secrets)
-            parcels = await ladder.send(legs, self._settings, self._data / "staging")
-            frame = await self._frame(job, parcels)
+            frame = await self._frame(job, await self._parcels(job))
             owner = await self._own(frame, made)
             if labels.SUBMITTED in (owner["metadata"].get("annotations") or {}):
                 return
-            boot = await asyncio.to_thread(self._boot_bytes)
-            shared = [
-                render.boot_object(frame.boot, boot),
-                *(dict(o) for each in parcels for o in each.shared),
-            ]
+            shared = [dict(o) for each in frame.parcels for o in each.shared]
+            if frame.boot:
+                boot = await asyncio.to_thread(self._boot_bytes)
+                shared.append(render.boot_object(frame.boot, boot))
             own = render.own(frame, secrets, randomness.token_hex(_KEY_BYTES), logins)
             await _all(
                 *(self._creator.share(each) for each in shared),
@@ -198,16 +213,23 @@ class Submitter:
         return await self._creator.create(owned(thing, owner))
 
     async def _frame(self, job: Job, parcels: Sequence[Parcel]) -> Frame:
-        cluster = await self._cluster()
+        cluster, plain = await self._cluster(), written.manifest_of(job) is not None
         return Frame(
             job=job,
             settings=self._settings,
             cluster=cluster,
             gang=gang.choose(job, self._settings, cluster),
-            boot=render.boot_name(await asyncio.to_thread(self._boot_bytes)),
+            boot="" if plain else render.boot_name(await asyncio.to_thread(self._boot_bytes)),
             parcels=parcels,
             pull_secret=f"{names.base(job.name)}-registry" if registries.has_logins(job) else "",
         )
+
+    async def _parcels(self, job: Job) -> list[Parcel]:
+        """Send the packages of a job to where its pods find them; a manifest's code lies in its image."""
+        if written.manifest_of(job):
+            return []
+        legs = await asyncio.to_thread(self._legs, job, self._settings)
+        return await ladder.send(legs, self._settings, self._data / "staging")
 
     async def _share_boot(self, frame: Frame, owner: Object) -> None:
         """See that the boot file is there: a newer engine than the job's first has another one."""
