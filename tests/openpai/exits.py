@@ -22,8 +22,8 @@ _SPECS: Mapping[int, tuple[str, str, str, str, str, str, str, str]] = {
           "RETRY_TO_MAX", "Container accessed memory that it has not"),
     143: ("ContainerSigTermReceived", "OS", "UNKNOWN", "UNKNOWN_FAILURE", "UNKNOWN", "TRANSIENT_NORMAL",
           "ALWAYS_RETRY", "Container was told to end"),
-    220: ("UserCommandExitWithError", "PAI_RUNTIME", "USER_CONTAINER", "USER_FAILURE", "RUNNING", "UNKNOWN",
-          "RETRY_TO_MAX", "User command failed"),
+    220: ("UserCommandExitWithError", "USER_CONTAINER", "USER_CONTAINER", "USER_FAILURE", "RUNNING",
+          "PERMANENT", "NEVER_RETRY", "User command failed"),
     232: ("ContainerImportError", "PAI_RUNTIME", "USER_CONTAINER", "USER_FAILURE", "RUNNING", "PERMANENT",
           "NEVER_RETRY", "A Python module could not be imported"),
     251: ("JobGangAllocationTimeout", "PAI_RUNTIME", "RESOURCE_ALLOCATION_TIMEOUT",
@@ -44,7 +44,7 @@ _SPECS: Mapping[int, tuple[str, str, str, str, str, str, str, str]] = {
     -1100: ("CreateFrameworkPermanentFailed", "PAI_DB_CONTROLLER", "USER_SUBMISSION", "USER_FAILURE",
             "SUBMITTING", "PERMANENT", "NEVER_RETRY",
             "Job is submitted to database, but cannot be created in ApiServer due to permanent failures"),
-    -1200: ("UserContainerDockerOOMKilled", "DOCKER", "USER_CONTAINER", "USER_FAILURE", "RUNNING",
+    -1200: ("UserContainerDockerOOMKilled", "PAI_DOCKER", "USER_CONTAINER", "USER_FAILURE", "RUNNING",
             "PERMANENT", "NEVER_RETRY", "Container used more memory than it asked for"),
 }  # fmt: skip
 _KEYS = ("code", "phrase", "issuer", "causer", "type", "stage", "behavior", "reaction")

@@ -10,6 +10,7 @@ import hashlib
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any
 
 from tests.openpai.logs import LogFiles
@@ -24,7 +25,7 @@ Json = dict[str, Any]
 class Run:
     """One attempt of one task: a pod."""
 
-    pod: str
+    pod: str | None
     created: int
     ports: dict[str, str]
     node: str = ""
@@ -91,6 +92,7 @@ class ScriptedJob:
         self.state, self.sub_state, self.execution = "WAITING", "AttemptCreationPending", "START"
         self.retries = {"user": 0, "platform": 0, "resource": 0}
         self.retry_delay: int | None = None
+        self.launched: int | None = None
         self.completed: int | None = None
         self.tags: list[str] = []
         self.attempts: list[Attempt] = []
@@ -137,7 +139,10 @@ class ScriptedJob:
         if self.state != "WAITING" or not self.attempts:
             self.prepare()
         if self.broken and not self.final:
-            return self.fail(1, diagnostics=f"Pod failed: PodPattern unmatched: {self.broken}")
+            said = {"diagnostics": f"Pod failed: PodPattern unmatched: {self.broken}"}
+            for task in self.tasks():
+                task.run.end("FAILED", 1, self._clock(), said)
+            return self._complete("FAILED", 1, self.tasks()[-1], said)
         if self.final:
             return self
         now = self._clock()
@@ -147,6 +152,7 @@ class ScriptedJob:
                 task.run.launched = task.run.launched or now
         attempt = self.attempts[-1]
         attempt.state, attempt.launched = "RUNNING", attempt.launched or now
+        self.launched = self.launched or now
         self.state, self.sub_state = "RUNNING", "AttemptRunning"
         return self
 
@@ -178,27 +184,35 @@ class ScriptedJob:
             other.run.end("STOPPED", STOPPED_TASK, now)
         return self._complete("FAILED", code, task, said)
 
+    def reject(self, message: str) -> ScriptedJob:
+        """Let Kubernetes refuse the pods: FAILED -200, the tasks without a container."""
+        self._begun()
+        for task in self.tasks():
+            task.run.pod, task.run.ports, task.run.node = None, {}, ""
+        return self.fail(-200, diagnostics=message)
+
     def refuse(self, message: str) -> ScriptedJob:
         """Let Kubernetes refuse it: FAILED -1100, without attempt or tasks."""
         self.state, self.sub_state, self.completed = "FAILED", "Completed", self._clock()
         self.attempts.clear()
-        self.event("CreateFrameworkPermanentFailed", message, kind="Warning", role=None)
+        at = datetime.fromtimestamp(self.completed / 1000, timezone.utc).isoformat(timespec="milliseconds")
+        at = at.replace("+00:00", "Z")
+        self.event("CreateFrameworkPermanentFailed", message, "Warning", None, at=at, count=1)
         return self
 
     def retry(self, kind: str = "user", code: int = 255, **said: Any) -> ScriptedJob:
         """Let this attempt fail and the next one wait."""
         task = self.tasks()[0]
         if self.sub_state != "AttemptCompleted":
-            self.fail(code, task.role, task.index, **said)
+            self._try_over(code, task, said)
         self.retries[kind] += 1
-        self.completed = None
         self.sub_state = "AttemptCompleted"
         return self.prepare(scheduled=False)
 
     def delay_retry(self, seconds: int = 454, code: int = 251) -> ScriptedJob:
         """Let this attempt fail and the next one be announced: RUNNING / AttemptCompleted."""
-        self.fail(code)
-        self.completed = None
+        self._begun()
+        self._try_over(code, self.tasks()[0], {})
         self.state, self.sub_state, self.retry_delay = "RUNNING", "AttemptCompleted", seconds
         return self
 
@@ -216,6 +230,7 @@ class ScriptedJob:
         for task in self.tasks():
             if task.run.state not in FINAL:
                 task.run.state, task.run.code = "STOPPING", STOPPED_TASK
+        self.attempts[-1].state, self.attempts[-1].code = "STOPPING", STOPPED_JOB
         return self
 
     def stopped(self) -> ScriptedJob:
@@ -264,8 +279,8 @@ class ScriptedJob:
             "firstTimestamp": at,
             "lastTimestamp": at,
             "count": count,
-            "sourceComponent": "kubelet" if at else None,
-            "sourceHost": NODE if at else None,
+            "sourceComponent": "kubelet" if at and shown else None,
+            "sourceHost": NODE if at and shown else None,
         })  # fmt: skip
         return self
 
@@ -292,6 +307,12 @@ class ScriptedJob:
             return []
         return self.attempts[-1 if attempt is None else attempt].tasks
 
+    def _try_over(self, code: int, task: Task, said: Json) -> None:
+        """Let an attempt fail that another one will follow: the job goes on."""
+        launched = self.launched
+        self.fail(code, task.role, task.index, **said)
+        self.launched, self.completed = launched, None
+
     def _first_role(self) -> str:
         return converted(next(iter(self.data["taskRoles"])))
 
@@ -307,10 +328,13 @@ class ScriptedJob:
         attempt.launched = attempt.launched or now
         attempt.said = said or {}
         if by is not None:
-            word, limit = ("Failed", "MinFailed") if code else ("Succeeded", "MinSucceeded")
-            message = f"{word}TaskCount 1 has reached {limit}TaskCount 1 in the TaskRole"
+            word = "Failed" if code else "Succeeded"
+            ended = [task.run.code for task in self.tasks() if task.role == by.role]
+            count = sum(each == code for each in ended) if word == "Succeeded" else 1
+            message = f"{word}TaskCount {count} has reached Min{word}TaskCount {count} in the TaskRole"
             attempt.trigger = (message, by.role, by.index)
         self.state, self.sub_state, self.completed = state, "Completed", now
+        self.launched = self.launched or now
         return self
 
     def _new_attempt(self) -> None:

@@ -26,7 +26,7 @@ def _strict(required: list[str], **fields: Any) -> Schema:
 
 def _prerequisite(kinds: list[str], uri: Schema, required: list[str], **more: Any) -> Schema:
     fields = {**_BASE, "type": {"type": "string", "enum": kinds}, "uri": uri, **more}
-    return {"type": "object", "properties": fields, "required": required}
+    return {"required": required, "type": "object", "properties": fields}
 
 
 _LINKED = {"plugin": {"type": "string"}, "require": _TEXTS}

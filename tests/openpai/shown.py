@@ -69,9 +69,7 @@ def task_attempts(job: ScriptedJob, attempt: int, role: str, index: int) -> Json
 
 
 def _status(job: ScriptedJob) -> Json:
-    refused = job.final and not job.attempts
-    created = None if refused else job.submitted
-    launched = job.attempts[-1].launched if job.attempts else job.completed
+    created = job.submitted if job.attempts else None
     return {
         "username": job.user,
         "state": job.state,
@@ -82,7 +80,7 @@ def _status(job: ScriptedJob) -> Json:
         "retryDelayTime": job.retry_delay,
         "submissionTime": job.submitted,
         "createdTime": created,
-        "launchedTime": launched,
+        "launchedTime": job.launched if job.attempts else job.completed,
         "completedTime": job.completed,
     }
 
@@ -95,7 +93,7 @@ def _attempt(job: ScriptedJob, attempt: Attempt | None) -> Json:
     state = attempt.state if attempt else job.state
     return {
         **known,
-        "attemptState": "STOPPING" if job.state == "STOPPING" else state,
+        "attemptState": state,
         "appProgress": 0 if code is None else 1,
         "appTrackingUrl": "",
         "appCreatedTime": attempt.created if attempt else None,
@@ -138,8 +136,8 @@ def _run(job: ScriptedJob, attempt: int, task: Task, number: int) -> Json:
         "currentAttemptLaunchedTime": run.launched,
         "currentAttemptCompletedTime": run.completed,
         "containerId": run.pod,
-        "containerIp": NODE_IP if run.node else "",
-        "containerNodeName": run.node,
+        "containerIp": None if run.pod is None else NODE_IP if run.node else "",
+        "containerNodeName": None if run.pod is None else run.node,
         "containerPorts": dict(run.ports),
         "containerGpus": None,
         "containerLog": f"{path}/taskIndex/{task.index}/attempts/{number}/logs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from jsonschema import Draft7Validator
@@ -160,10 +161,15 @@ def fails_at_start(stored: Json) -> str:
 
 def _entries(error: ValidationError) -> Iterator[Json]:
     if error.validator == "oneOf":
-        for each in error.context or ():
-            yield from _entries(each)
         path = _path(error)
-        yield {"keyword": "$merge", "dataPath": path, "message": 'should pass "$merge" keyword validation'}
+        for _, alternative in groupby(error.context or (), key=lambda each: each.schema_path[0]):
+            for each in alternative:
+                yield from _entries(each)
+            yield {
+                "keyword": "$merge",
+                "dataPath": path,
+                "message": 'should pass "$merge" keyword validation',
+            }
         yield {"keyword": "oneOf", "dataPath": path, "message": "should match exactly one schema in oneOf"}
     elif error.validator == "required":
         for name in _missing(error):
