@@ -57,7 +57,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def until(condition: Callable[[], object], seconds: float = 20, why: str = "the condition") -> object:
+def until(condition: Callable[[], object], seconds: float = 60, why: str = "the condition") -> object:
     """Return the first true value of a condition; fail with a reason once the time is up."""
     end = time.monotonic() + seconds
     while True:

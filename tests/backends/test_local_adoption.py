@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -20,9 +21,10 @@ import pytest_asyncio
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends import retries
-from paijupyter.backends.base import Job, Place, Profile
+from paijupyter.backends.base import FINAL, Change, Job, Place, Profile
 from paijupyter.backends.jsonfiles import write_json
 from paijupyter.backends.local import LocalBackend, host, journal
+from paijupyter.backends.local.attempt import Attempt
 from paijupyter.backends.local.files import journal_file, secrets_file, task_files
 from paijupyter.backends.local.spawn import _lock
 
@@ -211,6 +213,44 @@ async def test_a_stop_before_the_start_starts_nothing(place: Place, again: Local
 
 
 @pytest.mark.asyncio
+async def test_a_watch_that_is_opened_anew_leaves_no_job_half_adopted(
+    place: Place, again: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found in a group whose engine was killed: a job for ever `waiting`, with its task long at its end."""
+    job = make_job(place, document({"worker": role("echo ran")}))
+    stand_in = StandIn(place, job)
+    stand_in.read_until(f"{job.id} running")
+    stand_in.kill()
+    asked, go_on, ports = threading.Event(), threading.Event(), Attempt.ports
+
+    def slowly(self: Attempt) -> set[int]:
+        asked.set()
+        assert go_on.wait(60)
+        return ports(self)
+
+    monkeypatch.setattr(Attempt, "ports", slowly)
+    first = asyncio.create_task(_final(again, job))
+    await asyncio.to_thread(asked.wait, 60)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    opening = asyncio.create_task(_final(again, job))
+    go_on.set()
+    changes = await asyncio.wait_for(opening, 60)
+    assert changes[-1].state == "succeeded"
+    assert changes[0].reason != "submitting", "what is told of a job is what was found"
+
+
+async def _final(backend: LocalBackend, job: Job) -> list[Change]:
+    heard = []
+    async with contextlib.aclosing(backend.watch([job])) as changes:  # type: ignore[type-var]
+        async for change in changes:
+            heard.append(change)
+            if change.state in FINAL:
+                break
+    return heard
+
+
+@pytest.mark.asyncio
 async def test_what_was_told_in_part_is_started(place: Place, again: LocalBackend) -> None:
     """The engine died between the specs of two tasks, before there was a journal: nothing had started."""
     job = make_job(place, document({"worker": role("echo ran", instances=2)}))
@@ -229,8 +269,6 @@ async def test_what_was_told_in_part_is_started(place: Place, again: LocalBacken
 
 
 async def _tell_but_do_not_start(backend: LocalBackend, job: Job) -> None:
-    from paijupyter.backends.local.attempt import Attempt
-
     async def die(self: Attempt) -> None:
         raise asyncio.CancelledError
 

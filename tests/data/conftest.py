@@ -70,7 +70,7 @@ class Bench:
         await self.service.start()
 
 
-async def eventually(condition: Callable[[], Any], seconds: float = 40) -> Any:
+async def eventually(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """Return the first true value of a condition."""
     end = time.monotonic() + seconds
     while not (value := condition()):

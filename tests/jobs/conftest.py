@@ -225,7 +225,7 @@ class Bench:
         return target
 
 
-async def eventually(condition: Callable[[], Any], seconds: float = 20) -> Any:
+async def eventually(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """Return the first true value of a condition."""
     end = time.monotonic() + seconds
     while not (value := condition()):

@@ -62,6 +62,7 @@ class LocalBackend:
         self._boot: Path | None = None
         self._runs: dict[str, JobRun] = {}
         self._beginnings: dict[str, asyncio.Task[None]] = {}
+        self._adoptions: dict[str, asyncio.Task[None]] = {}
 
     async def capabilities(self) -> Capabilities:
         """Return what this machine has and what of it is free."""
@@ -106,6 +107,8 @@ class LocalBackend:
         await self._look_for_gpus()
         subscription = self._changes.subscribe()
         try:
+            if self._adoptions:  # of a watch that was cancelled; what they find is to be told of
+                await asyncio.wait(self._adoptions.values())
             heard = subscription.jobs()
             for run in self._runs.values():
                 if run.job.id not in heard:
@@ -158,7 +161,7 @@ class LocalBackend:
         """Let go of everything; the processes run on."""
         for beginning in self._beginnings.values():
             beginning.cancel()
-        await asyncio.gather(*self._beginnings.values(), return_exceptions=True)
+        await asyncio.gather(*self._beginnings.values(), *self._adoptions.values(), return_exceptions=True)
         for run in list(self._runs.values()):
             await run.close()
         self._runs.clear()
@@ -206,20 +209,28 @@ class LocalBackend:
         return await self._take_over(job, state) if state else None
 
     async def _take_over(self, job: Job, state: Journal) -> JobRun | None:
-        if state.phase == "final" or job.id in self._runs:
-            return self._runs.get(job.id)
-        run = self._make_run(job, state)
-        if state.phase == "queued":
-            run.resume()
-            return run
+        if state.phase == "final":
+            return None
+        if job.id not in self._runs:
+            run = self._make_run(job, state)
+            if state.phase == "queued":
+                run.resume()
+                return run
+            self._adoptions[job.id] = asyncio.create_task(self._adopt_run(run))
+        if job.id in self._adoptions:
+            # Goes on if the caller is cancelled: others already count on it.
+            await asyncio.shield(self._adoptions[job.id])
+        return self._runs.get(job.id)
+
+    async def _adopt_run(self, run: JobRun) -> None:
         try:
             await run.adopt()
         except OSError:
             # Others can still be adopted; the next watch tries this one again.
-            _log.exception("job %s cannot be taken over now", job.id)
+            _log.exception("job %s cannot be taken over now", run.job.id)
             await run.abandon()
-            return None
-        return run
+        finally:
+            del self._adoptions[run.job.id]
 
     async def _look_for_gpus(self) -> None:
         """Learn what GPUs there are, once; where there may be one, the driver is asked."""
