@@ -4,47 +4,20 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paijupyter.errors import Problem, UsageProblem
+from paijupyter.errors import UsageProblem
 
 if TYPE_CHECKING:
     from paijupyter.client.sources import Origin
     from paijupyter.notebook.carrying import Carried
-    from paijupyter.notebook.exporting import Export
     from paijupyter.notebook.reading import Notebook
+    from paijupyter.notebook.running import CellsRun
     from paijupyter.notebook.session import Cells
 
-FOLDER = ".paijob/"
 _WITHOUT_TAG = "pai:export"
-
-
-@dataclass(frozen=True, slots=True)
-class CellsRun:
-    """Cells that are to run.
-
-    Attributes:
-        name: of the job.
-        commands: of each role.
-        parameters: typed, with the defaults of the notebook's own.
-        requirements: lines of a requirements file.
-        files: generated files of the package.
-        told: of each cell, and each object, what there is to say.
-        problems: what was found on the way.
-        path: the notebook, where it is known.
-        cells: number and id of each cell, for links to them.
-    """
-
-    name: str
-    commands: Mapping[str, Sequence[str]]
-    parameters: Mapping[str, Any]
-    requirements: tuple[str, ...] = ()
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    told: tuple[Mapping[str, Any], ...] = ()
-    problems: tuple[Problem, ...] = ()
-    path: Path | None = None
 
 
 def is_cells(options: Namespace) -> bool:
@@ -68,7 +41,8 @@ def cells_run(
         UsageProblem: the notebook cannot be read, a cell does not exist, an object cannot be carried.
     """
     from paijupyter.notebook.carrying import Carried, carry
-    from paijupyter.notebook.exporting import Wanted, export
+    from paijupyter.notebook.exporting import Wanted
+    from paijupyter.notebook.running import FOLDER, run_of
 
     _check(options, body)
     folder = getattr(options, "script_folder", FOLDER) if folder is None else folder
@@ -90,20 +64,13 @@ def cells_run(
         origin.folder,
         cells.history,
     )
-    found = export(cells.notebook, wanted)
-    stem = cells.notebook.path.stem if cells.notebook.path else "cells"
-    files = {f"{folder}{name}": content for name, content in found.script_files(stem).items()}
-    files.update(found.files)
-    files.update(_carried_files(carried, folder))
-    return CellsRun(
-        stem,
-        {role: [found.command(role, folder, stem)] for role in roles},
-        {**_defaults(cells.notebook, found), **given},
-        (*found.requirements, *carried.requirements),
-        files,
-        (*_told(found), *_told_objects(carried)),
-        (*cells.problems, *found.problems),
-        cells.notebook.path,
+    run = run_of(cells.notebook, wanted, roles, given, folder)
+    return replace(
+        run,
+        requirements=(*run.requirements, *carried.requirements),
+        files={**run.files, **_carried_files(carried, folder)},
+        told=(*run.told, *_told_objects(carried)),
+        problems=(*cells.problems, *run.problems),
     )
 
 
@@ -140,16 +107,6 @@ def _parameters(notebook: Notebook, options: Namespace) -> dict[str, Any]:
     return fitted(notebook, {parse_parameter(text)[0]: text.partition("=")[2] for text in options.param})
 
 
-def _defaults(notebook: Notebook, found: Export) -> dict[str, Any]:
-    """Return the plain defaults of the notebook's own parameters, so that a document shows them."""
-    from paijupyter.notebook.declared import declared
-
-    if not found.parameters:
-        return {}
-    plain = (bool, int, float, str)
-    return {each.name: each.default for each in declared(notebook) if isinstance(each.default, plain)}
-
-
 def _carried_files(carried: Carried, folder: str) -> dict[str, bytes]:
     from paijupyter.notebook.exporting import LOADER, support
 
@@ -159,13 +116,6 @@ def _carried_files(carried: Carried, folder: str) -> dict[str, bytes]:
     return {**files, f"{folder}{LOADER}": support(LOADER)}
 
 
-def _told(found: Export) -> list[dict[str, Any]]:
-    return [
-        {"cell": each.number, "included": each.included, "why": each.why, "role": each.role}
-        for each in found.told
-    ]
-
-
 def _told_objects(carried: Carried) -> list[dict[str, Any]]:
     return [
         {"object": name, "type": kind, "bytes": size, "format": form}
@@ -173,17 +123,11 @@ def _told_objects(carried: Carried) -> list[dict[str, Any]]:
     ]
 
 
-def requirements_file(options: Namespace, run: CellsRun, root: Path, given: str | None) -> dict[str, bytes]:
+def requirements_of(options: Namespace, run: CellsRun, root: Path, given: str | None) -> dict[str, bytes]:
     """Return the requirements file that has the package's own and those of the cells, if they have any."""
-    if not run.requirements:
-        return {}
-    own = given or ("requirements.txt" if (root / "requirements.txt").is_file() else "")
-    folder = getattr(options, "script_folder", FOLDER)
-    if folder:
-        head = f"-r ../{own}\n" if own else ""
-    else:
-        head = (root / own).read_text("utf-8", "replace").rstrip("\n") + "\n" if own else ""
-    return {f"{folder}requirements.txt": (head + "".join(f"{line}\n" for line in run.requirements)).encode()}
+    from paijupyter.notebook.running import FOLDER, requirements_file
+
+    return requirements_file(run.requirements, root, given, getattr(options, "script_folder", FOLDER))
 
 
 def told_rows(told: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

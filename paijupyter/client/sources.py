@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paijupyter.client.cells_source import CellsRun, cells_run, is_cells, requirements_file
+from paijupyter.client.cells_source import cells_run, is_cells, requirements_of
 from paijupyter.client.notebook_source import NotebookRun, is_notebook, notebook_run
 from paijupyter.errors import Problem, UsageProblem
 
 if TYPE_CHECKING:
+    from paijupyter.notebook.running import CellsRun
     from paijupyter.notebook.session import Session
 
 # Options that only make sense where we write the document.
@@ -193,7 +194,7 @@ def _written_document(options: Namespace, origin: Origin, body: str | None) -> S
     root = package_root(options, origin.folder)
     roles = _roles(options)
     run = _run(options, origin, root, body, [role.name for role in roles if role.instances])
-    required = requirements_file(options, run.cells, root, _requirements(options, root)) if run.cells else {}
+    required = requirements_of(options, run.cells, root, _requirements(options, root)) if run.cells else {}
     document = build_document(
         JobOptions(
             name=options.name or run.name,

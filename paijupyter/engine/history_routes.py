@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paijupyter.engine import schemas as s
-from paijupyter.engine.handlers import history
+from paijupyter.engine.handlers import cells, history
 from paijupyter.engine.route import Answer, Parameter, Route
 
 _CHANGED = s.many(s.record("name", name=s.TEXT, before=s.ANY, after=s.ANY))
@@ -104,5 +104,36 @@ HISTORY_ROUTES = (
             install={"type": "string", "enum": ["never", "if-missing", "always"]},
         ),
         problems=(422,),
+    ),
+    Route(
+        "POST",
+        "/v1/document/cells",
+        cells.cells_document,
+        "Package a notebook's folder with a script of its cells; return the job document that runs it",
+        {
+            200: Answer(
+                "Document and package, to be planned and submitted; what is said of each cell.",
+                s.record(
+                    "document package cells problems",
+                    document=s.TEXT,
+                    package=s.SHA256,
+                    files=s.COUNT,
+                    bytes=s.COUNT,
+                    kernelspec=s.maybe(s.TEXT),
+                    cell=s.maybe(s.record("id hash number", id=s.TEXT, hash=s.SHA256, number=s.COUNT)),
+                    cells=s.many(s.record("cell included why", cell=s.COUNT, included=s.FLAG, why=s.TEXT)),
+                    problems=s.many(s.named("Problem")),
+                ),
+            )
+        },
+        body=s.strict(
+            "notebook cells",
+            notebook=s.FOLDER,
+            folder=s.FOLDER,
+            cells={**s.many(s.PLAIN), "minItems": 1, "maxItems": 1000, "description": "ids, numbers or tags"},
+            name=s.PLAIN,
+            order={"type": "string", "enum": ["page", "run"]},
+        ),
+        problems=(413, 422),
     ),
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,22 @@ def place_of(manager: Any, path: str) -> Path:
     ):
         raise _nowhere(path)
     return found
+
+
+def interpreter_of(manager: Any, kernelspec: str) -> str | None:
+    """Return the interpreter of a kernel of this server: where forms and buttons run jobs of this host.
+
+    Args:
+        manager: the server's kernel spec manager.
+        kernelspec: name of the kernel.
+    """
+    try:
+        first = manager.get_kernel_spec(kernelspec).argv[0]
+    except (KeyError, IndexError):  # NoSuchKernel is a KeyError
+        return None
+    if first in {"python", "python3"}:  # as the server's own kernels are started
+        return sys.executable
+    return shutil.which(first)
 
 
 def _nowhere(path: str) -> NotFound:

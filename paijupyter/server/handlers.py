@@ -21,7 +21,7 @@ from tornado.httputil import HTTPHeaders
 from tornado.iostream import StreamClosedError
 
 from paijupyter.errors import PaiJupyterError
-from paijupyter.server.contents import folder_of, place_of
+from paijupyter.server.contents import folder_of, interpreter_of, place_of
 from paijupyter.server.door import Door, Upstream
 
 RESOURCE = "paijupyter"
@@ -172,6 +172,9 @@ class PassOn(APIHandler):
             context["folder"] = str(folder_of(self.contents_manager, context["folder"]))
         if isinstance(context.get("notebook"), str):
             context["notebook"] = str(place_of(self.contents_manager, context["notebook"]))
+        kernelspec = context.pop("kernelspec", None)
+        if isinstance(kernelspec, str) and not context.get("python"):
+            context["python"] = interpreter_of(self.kernel_spec_manager, kernelspec)
 
 
 class AnyHandler(PassOn):
@@ -290,6 +293,16 @@ class NotebookHandler(PassOn):
             body["folder"] = str(folder_of(self.contents_manager, body["folder"]))
 
 
+class CellsHandler(NotebookHandler):
+    """Cells of a notebook of this server as a job: it makes a package, so it needs what packaging needs."""
+
+    @web.authenticated
+    @authorized("write", resource=RESOURCE)
+    async def post(self, *_: str) -> None:
+        """Package the notebook's folder, which must lie below the server's root."""
+        await self.pass_on(_rewritten(self.request.body, self._rewrite_places))
+
+
 @web.stream_request_body
 class UploadHandler(PassOn):
     """Bytes of a package, passed on while they arrive; so who sends them is checked before."""
@@ -362,9 +375,10 @@ RULES = [
     (rf"{_V1}/(?:jobs|groups)", JobsHandler),
     (rf"{_V1}/(?:jobs|groups)/[^/]+/(?:retry|rerun|clone|secrets|exec|forward)", AgainHandler),
     (rf"{_V1}/document/notebook", NotebookHandler),
-    (rf"{_V1}/(?:plan|groups/plan|report|document/edit|document/check)", QuestionHandler),
+    (rf"{_V1}/document/cells", CellsHandler),
+    (rf"{_V1}/(?:plan|groups/plan|report|document/(?:start|edit|check))", QuestionHandler),
     (rf"{_V1}/profiles(?:/.*)?", ProfilesHandler),
-    (rf"{_V1}/packages", PackagesHandler),
+    (rf"{_V1}/packages(?:/data)?", PackagesHandler),
     (rf"{_V1}/packages/(?:[^/]+/pack|blobs/[^/]+)", UploadHandler),
     (rf"{_V1}/storages/[^/]+/uploads/[^/]+", UploadHandler),
     # Whether the engine ends for another one is a matter of this host, so /engine/ is left out.

@@ -115,6 +115,7 @@ _RELATED = {
     "POST /v1/groups/{ref}/retry",
     "GET /paddle/v1/jobs",
     "POST /v1/document/notebook",
+    "POST /v1/document/cells",
     "POST /openpai/api/v2/jobs",
     "PUT /openpai/api/v2/jobs/{framework}/executionType",
 }

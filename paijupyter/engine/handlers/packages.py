@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ async def begin(call: Call) -> Reply:
     missing = await asyncio.to_thread(call.service.packages.missing, manifest)
     call.manifests.add(manifest.sha256, manifest)
     return Reply({"sha256": manifest.sha256, "missing": {"pack": missing.pack, "blobs": list(missing.blobs)}})
+
+
+async def take_data(call: Call) -> Reply:
+    """Package the data of a document that are files of a folder of this host."""
+    folder, text = Path(call.body["folder"]), call.body["document"]
+    return Reply(await asyncio.to_thread(_data_of, text, folder, call.service.packages))
 
 
 async def put_pack(call: Call) -> Reply:
@@ -57,6 +64,25 @@ async def show(call: Call) -> Reply:
     return Reply(manifest.to_json())
 
 
+def _data_of(text: str, folder: Path, store: Any) -> dict[str, Any]:
+    from paijupyter.data.files import take
+    from paijupyter.errors import Problem, UsageProblem
+    from paijupyter.protocol import read
+    from paijupyter.protocol.data import sources_of
+
+    taken: dict[str, str] = {}
+    problems: list[Problem] = []
+    for index, each in enumerate(sources_of(read(text).data)):
+        if each.kind != "file":
+            continue
+        try:
+            taken[each.name] = take(each, folder, store).sha256
+        except UsageProblem as error:
+            path = f"/extras/paijupyter/data/{index}"
+            problems.append(Problem("error", "data-file", error.message, path, hint=error.hint))
+    return {"data": taken, "problems": [problem.to_json() for problem in problems]}
+
+
 def _sha256(call: Call) -> str:
     text = call.path["sha"]
     if not _SHA256.fullmatch(text):
@@ -70,8 +96,8 @@ def _manifest(data: dict[str, Any]) -> Any:
     return Manifest.from_json(data)
 
 
-def snapshot_of(folder: Path, store: Any) -> dict[str, Any]:
-    """Package a folder of this host; blocking.
+def snapshot_of(folder: Path, store: Any, generated: Mapping[str, bytes] | None = None) -> dict[str, Any]:
+    """Package a folder of this host, and files that were made for it; blocking.
 
     Raises:
         PaiJupyterError: ``package-refused``, with everything against it.
@@ -80,7 +106,7 @@ def snapshot_of(folder: Path, store: Any) -> dict[str, Any]:
 
     from paijupyter.package import snapshot
 
-    made = snapshot(folder, store)
+    made = snapshot(folder, store, extra_files=generated or {})
     if has_errors(made.problems):
         first = in_order(made.problems)[0]
         raise PaiJupyterError("package-refused", first.message, first.hint, 422, in_order(made.problems))
