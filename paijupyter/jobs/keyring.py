@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from paijupyter.errors import MissingExtra, NotFound, PaiJupyterError, UsageProblem
+from paijupyter.backends.ring import SERVICE, used
+from paijupyter.errors import NotFound, PaiJupyterError, UsageProblem
 from paijupyter.protocol.secrets import check_stored_name
 
-SERVICE = "paijupyter"
 INDEX = " names"  # no secret can have this name
 LARGEST = 64 * 1024  # bytes; keyrings take passwords and keys, not data sets
-_OTHERWISE = "Give {name} with each submission instead: {name}=env:VARIABLE or {name}=ask."
-_lock = threading.Lock()
-T = TypeVar("T")
 
 
 async def from_keyring(name: str, entry: str) -> str:
@@ -34,7 +29,7 @@ async def from_keyring(name: str, entry: str) -> str:
         MissingExtra: if ``keyring`` is not installed.
         PaiJupyterError: ``keyring-unusable`` or ``secret-missing``, saying what works instead.
     """
-    value = await asyncio.to_thread(_used, name, lambda ring: ring.get_password(SERVICE, entry))
+    value = await asyncio.to_thread(used, name, lambda ring: ring.get_password(SERVICE, entry))
     if value is None:
         raise PaiJupyterError(
             "secret-missing",
@@ -64,7 +59,7 @@ async def put(name: str, value: str) -> None:
         ring.set_password(SERVICE, name, value)
         _write_names(ring, {*_names(ring), name})
 
-    await asyncio.to_thread(_used, name, store)
+    await asyncio.to_thread(used, name, store)
 
 
 async def remove(name: str) -> None:
@@ -85,7 +80,7 @@ async def remove(name: str) -> None:
             _write_names(ring, known - {name})
         return there
 
-    if not await asyncio.to_thread(_used, name, forget):
+    if not await asyncio.to_thread(used, name, forget):
         raise NotFound("Secret", name, "`paijob secret list` shows what is stored.")
 
 
@@ -100,7 +95,7 @@ async def names() -> list[str]:
     def found(ring: Any) -> list[str]:
         return sorted(name for name in _names(ring) if ring.get_password(SERVICE, name) is not None)
 
-    return await asyncio.to_thread(_used, "", found)
+    return await asyncio.to_thread(used, "", found)
 
 
 async def backend() -> str:
@@ -116,7 +111,7 @@ async def backend() -> str:
         chosen = ring.get_keyring()
         return str(getattr(chosen, "name", "") or type(chosen).__name__)
 
-    return await asyncio.to_thread(_used, "", look)
+    return await asyncio.to_thread(used, "", look)
 
 
 def _checked(name: str) -> None:
@@ -124,42 +119,6 @@ def _checked(name: str) -> None:
         check_stored_name(name)
     except UsageProblem as error:
         raise _refused(error.message, error.hint) from None
-
-
-def _used(name: str, use: Callable[[Any], T]) -> T:
-    """Call something with the keyring module, if there is a keyring; one caller at a time."""
-    try:
-        import keyring
-        from keyring.errors import KeyringLocked
-    except ImportError as error:
-        raise MissingExtra("keyring", f"Secret `{name}` in the keyring" if name else "The keyring") from error
-    with _lock:
-        try:
-            if not any(map(_keeps_secrets, _links(keyring.get_keyring()))):
-                raise _unusable(name, "this host has none")
-            return use(keyring)
-        except PaiJupyterError:
-            raise
-        except KeyringLocked:
-            raise _unusable(name, "it is locked", "Unlock it on this machine and try again. ") from None
-        except Exception as error:
-            # A keyring is a program of others behind a bus: what it raises may hold a value.
-            raise _unusable(name, type(error).__name__) from None
-
-
-def _links(chosen: Any) -> list[Any]:
-    """Return the keyrings behind a chain, or the one."""
-    from keyring.backends.chainer import ChainerBackend
-
-    return list(chosen.backends) if isinstance(chosen, ChainerBackend) else [chosen]
-
-
-def _keeps_secrets(ring: Any) -> bool:
-    """Whether a keyring keeps anything, and not in a file of plain text."""
-    from keyring.backends.fail import Keyring as NoKeyring
-    from keyring.backends.null import Keyring as NullKeyring
-
-    return not isinstance(ring, (NoKeyring, NullKeyring)) and "plaintext" not in type(ring).__name__.lower()
 
 
 def _names(ring: Any) -> set[str]:
@@ -176,14 +135,3 @@ def _write_names(ring: Any, known: set[str]) -> None:
 
 def _refused(message: str, hint: str = "") -> PaiJupyterError:
     return PaiJupyterError("invalid-secret", message, hint, 422)
-
-
-def _unusable(name: str, why: str, mend: str = "") -> PaiJupyterError:
-    return PaiJupyterError(
-        "keyring-unusable",
-        f"Secret `{name}` needs the keyring: no keyring can be used ({why})."
-        if name
-        else f"Keyring cannot be used: {why}.",
-        mend + _OTHERWISE.format(name=name or "NAME"),
-        422,
-    )
