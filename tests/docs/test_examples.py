@@ -90,7 +90,7 @@ def _check(command: str, expected: str, folder: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     if not expected:
         assert done.returncode == 0, done.stdout
@@ -114,4 +114,4 @@ def _run_cells(cells: list[str], folder: Path) -> None:
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(source.rstrip()) for source in cells]
     )
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
+    NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(folder)}}).execute()
