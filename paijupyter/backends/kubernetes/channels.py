@@ -128,6 +128,8 @@ class Channels:
         self._ended = True
         with contextlib.suppress(Exception):
             self._socket.close(timeout=1)
+        # Where the server has said the farewell, `close` takes the socket for closed, which it is not.
+        self._socket.shutdown()
         self._tell()
 
     def _tell(self) -> None:
