@@ -14,7 +14,15 @@ from paijupyter.client.export_options import EXPORT_VERB
 from paijupyter.client.history_options import HISTORY_VERBS
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
 from paijupyter.client.settings_options import PROFILE_VERB, SECRET_VERB
-from paijupyter.client.submit_options import AFTER, FILE, PARAM, RESUME_FROM, SECRET, SUBMIT_OPTIONS
+from paijupyter.client.submit_options import (
+    AFTER,
+    FILE,
+    FORM_OPTIONS,
+    PARAM,
+    RESUME_FROM,
+    SECRET,
+    SUBMIT_OPTIONS,
+)
 from paijupyter.client.sweep_options import GROUP, ONLY, SWEEP_OPTIONS
 from paijupyter.errors import UsageProblem
 
@@ -41,6 +49,13 @@ VERBS: tuple[Verb, ...] = (
         "Show what would be submitted: package, roles, document and every problem. Submits nothing.",
         SUBMIT_OPTIONS,
         ("plan --role worker:4,gpu=1 train.py", "plan -f job.yaml"),
+    ),
+    Verb(
+        "form",
+        "Open a form for a job: every field, its plan beside it, and a button that asks before it submits.",
+        FORM_OPTIONS,
+        ("form", "form --role worker:4 train.py", "form -f job.yaml", "form --from last"),
+        surfaces=("magic",),
     ),
     Verb(
         "sweep",
@@ -215,6 +230,10 @@ def parse_verb(name: str, words: Sequence[str], surface: Surface, prog: str = ""
         HelpAsked: help was asked for.
     """
     verb = verb_named(name)
+    if surface not in verb.surfaces:
+        raise UsageProblem(
+            f"Verb `{verb.name}` works in a notebook only.", f"Write it there as: %paijob {name}."
+        )
     parsed = parse(verb, parser_for(verb, surface, prog), words)
     parsed.verb = verb.name
     for option in verb.options:  # An option of the other surface reads as not given.

@@ -113,7 +113,7 @@ def prepare(
 
     if options.again and options.replace:
         raise UsageProblem("Options `--again` and `--replace` exclude each other.")
-    options, hints = with_defaults(options, origin.folder, document=_whole_document(options, origin, body))
+    options, hints = with_defaults(options, origin.folder, document=whole_document(options, origin, body))
     secrets = tuple(parse_secret(text) for text in options.secret)
     found = packed(source_of(options, origin, body), options, origin, progress)
     return replace(found, secrets=secrets, problems=(*found.problems, *hints))
@@ -154,7 +154,7 @@ def packed(
     return Submission(request, (), left_out, (*source.problems, *problems), beside, source.told)
 
 
-def _whole_document(options: Namespace, origin: Origin, body: str | None) -> Callable[[], str] | None:
+def whole_document(options: Namespace, origin: Origin, body: str | None) -> Callable[[], str] | None:
     """Return what reads the whole document that is submitted; None where one is written from the options."""
     if options.yaml:
         return lambda: body or ""
@@ -308,11 +308,24 @@ def submit(client: Submitter, submission: Submission, ask: Ask = getpass.getpass
     planned = plan(client, submission, _PATIENCE)
     if not planned["ok"]:
         raise PlanRefused(planned, submission.left_out)
-    secrets = resolve(submission.secrets, ask)
+    return send(client, submission, planned, resolve(submission.secrets, ask))
+
+
+def send(
+    client: Submitter,
+    submission: Submission,
+    planned: Mapping[str, Any],
+    secrets: Mapping[str, Mapping[str, str]],
+) -> Submitted:
+    """Submit what was planned; each secret has its reference, and its value where that is known here only.
+
+    Raises:
+        PaiJupyterError: the engine refuses.
+    """
     if submission.request["mode"] == "replace" and not submission.request["context"]["cell"]:
         _stop_namesakes(client, str(planned.get("name")), submission.request["context"]["folder"])
-    view = client.submit({**submission.request, "secrets": secrets})
-    return Submitted(view, planned, bool(view.get("created", True)))
+    view = client.submit({**submission.request, "secrets": dict(secrets)})
+    return Submitted(view, dict(planned), bool(view.get("created", True)))
 
 
 def _stop_namesakes(client: Submitter, name: str, folder: str) -> None:

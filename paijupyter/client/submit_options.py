@@ -222,6 +222,13 @@ _HOW = (
         default="it runs on",
     ),
 )
+FORM = Option(
+    "--form",
+    "Open a form with all this in it, and submit nothing by itself",
+    kind="flag",
+    default="submit",
+    surfaces=("magic",),
+)
 AFTER = (
     Option("--plan", "Show what would be submitted, and submit nothing", kind="flag", default="submit"),
     Option(
@@ -260,4 +267,31 @@ _SCRIPT = (
         default="none",
     ),
 )
-SUBMIT_OPTIONS = (*_WHAT, *_WHERE, *_WITH, *_HOW, *AFTER, *_SCRIPT)
+SUBMIT_OPTIONS = (*_WHAT, *_WHERE, *_WITH, *_HOW, FORM, *AFTER, *_SCRIPT)
+FORM_OPTIONS = (
+    Option(
+        "--from",
+        "Begin with the document of this job",
+        metavar="JOB",
+        default="what the other options say",
+        dest="start",
+    ),
+    Option(
+        "--widgets",
+        "Show widgets, also where JupyterLab has a form of its own",
+        kind="flag",
+        default="JupyterLab's form where there is one",
+    ),
+    *_WHAT,
+    *_WHERE,
+    *_WITH,
+    *_HOW,
+    Option(
+        "--as",
+        "Variable that gets the form of widgets",
+        metavar="NAME",
+        default="none",
+        dest="variable",
+    ),
+    *_SCRIPT,
+)

@@ -45,17 +45,24 @@ class Follower:
         self._thread: threading.Thread | None = None
         self._rest = threading.Event()
 
-    def follow(self, job: Job, display: Display, problems: tuple[Problem, ...] = ()) -> None:
+    def follow(
+        self,
+        job: Job,
+        display: Display,
+        problems: tuple[Problem, ...] = (),
+        parent: Mapping[str, Any] | None = None,
+    ) -> None:
         """Update a display until its job has ended; returns at once.
 
         Args:
             job: its ``view`` is kept up to date too.
             display: it shows the job's card already.
             problems: what the plan found; the card shows them folded.
+            parent: the request of the cell that the card belongs to; None: that of the cell that runs now.
         """
         if job.is_final:
             return
-        card = _Card(job, display, problems, self._parent(), _key(job.view))
+        card = _Card(job, display, problems, self._parent() if parent is None else parent, _key(job.view))
         with self._lock:
             self._cards.setdefault(job.id, []).append(card)
             later = self._seen.get(job.id)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paijupyter.magics.live import Follower
 
 _SUBMITS = ("submit", "plan")
-_WITH_CELL = (*_SUBMITS, "sweep")
+_WITH_CELL = (*_SUBMITS, "form", "sweep")
 _UNFINISHED = "The job of this cell has not ended, so nothing was submitted: --again submits another."
 
 
@@ -130,7 +130,13 @@ class Runner:
         display.show(card.bundle(view, problems))
         self._keep(job or Job(view, self.client), display, tuple(problems))
 
-    def _keep(self, job: Job, display: Display, problems: tuple[Any, ...]) -> None:
+    def _keep(
+        self,
+        job: Job,
+        display: Display,
+        problems: tuple[Any, ...],
+        parent: Mapping[str, Any] | None = None,
+    ) -> None:
         """Let a card follow its job, in a kernel; a terminal cannot replace what it has printed."""
         if not hasattr(self._shell, "kernel"):
             return
@@ -138,7 +144,7 @@ class Runner:
             from paijupyter.magics.live import Follower
 
             self._follower = Follower(self._shell)
-        self._follower.follow(job, display, problems)
+        self._follower.follow(job, display, problems, parent)
 
     def submit(self, words: Sequence[str], cell: str | None) -> Job:
         """Submit what the options say, and show its card.
@@ -157,10 +163,17 @@ class Runner:
             from paijupyter.magics import sweep
 
             sweep.run(self._shell, self.client, parsed, self.origin(), cell)
+        elif parsed.verb == "form" or parsed.form:
+            self._form(parsed, cell)
         elif parsed.plan or parsed.verb == "plan":
             self._plan(parsed, cell)
         else:
             self._submit(parsed, cell)
+
+    def _form(self, parsed: Namespace, cell: str | None) -> None:
+        from paijupyter.magics import form
+
+        form.run(self._shell, self.client, parsed, self.origin(), cell, self._keep)
 
     def _plan(self, parsed: Namespace, cell: str | None) -> None:
         from paijupyter.client import submission

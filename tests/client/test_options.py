@@ -29,7 +29,13 @@ def test_help_says_of_each_value_whether_it_is_required_and_its_default(verb: Ve
 def test_examples_of_help_are_valid(verb: Verb) -> None:
     for example in verb.examples:
         name, *words = example.replace("'", "").split()
-        assert parse_verb(name, words, "cli").verb == verb.name
+        assert parse_verb(name, words, verb.surfaces[-1]).verb == verb.name
+
+
+def test_a_verb_of_notebooks_says_so_in_a_terminal() -> None:
+    with pytest.raises(UsageProblem, match="in a notebook only"):
+        parse_verb("form", [], "cli")
+    assert "form   " not in overview("cli") and "\n  form " in overview("magic")
 
 
 def test_all_the_verbs_a_user_needs_are_there() -> None:
