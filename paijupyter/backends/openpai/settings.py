@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from paijupyter.backends.base import Profile
+from paijupyter.backends.delivery.stores import ObjectStore
 from paijupyter.backends.kubernetes import reading
 from paijupyter.backends.kubernetes.reading import Reader
 from paijupyter.data.storages import Storage, storages_of
@@ -34,27 +35,6 @@ class WebHdfs:
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """A bucket that speaks S3; credentials are the standard ones of this host (AWS_…, ~/.aws).
-
-    Attributes:
-        bucket: its name.
-        prefix: of the keys.
-        endpoint: URL of the server as this host reaches it; "" means AWS.
-        inside: URL of the server as tasks reach it; "" means the same.
-        region: for the signature.
-        profile: of ~/.aws/credentials, "" for the default one.
-    """
-
-    bucket: str
-    prefix: str = "paijupyter-packages"
-    endpoint: str = ""
-    inside: str = ""
-    region: str = "us-east-1"
-    profile: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class OpenPaiSettings:
     """What a profile says; the attributes are described in :data:`SETTINGS`."""
 
@@ -70,7 +50,7 @@ class OpenPaiSettings:
     ways: tuple[str, ...] = WAYS
     storage: str = ""
     folder: str = "paijupyter"
-    bucket: Bucket | None = None
+    bucket: ObjectStore | None = None
     webhdfs: WebHdfs | None = None
     storages: Mapping[str, Storage] = field(default_factory=dict)
     install: str = "never"
@@ -112,7 +92,7 @@ def _folder(value: Any) -> str:
     return folder
 
 
-def _bucket(value: Any) -> Bucket:
+def _bucket(value: Any) -> ObjectStore:
     table: Mapping[str, tuple[str, Reader]] = {
         "bucket": ("bucket", reading.text),
         "prefix": ("prefix", reading.text),
@@ -121,7 +101,7 @@ def _bucket(value: Any) -> Bucket:
         "region": ("region", reading.text),
         "awsProfile": ("profile", reading.text),
     }
-    return Bucket(**_part(value, table, "bucket"))
+    return ObjectStore(**_part(value, table, "bucket"))
 
 
 def _webhdfs(value: Any) -> WebHdfs:

@@ -1,0 +1,266 @@
+"""What is known of all jobs of a profile: one list of all in every period, one look at each that changed.
+
+However many jobs there are, the calls stay within the budget: details wait for their turn, those of ended
+jobs first, and what is left of a minute copies the logs of running tasks, the longest unread first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+from paijupyter.backends.kubernetes.waiting import happens
+from paijupyter.backends.openpai.answers import (
+    Detail,
+    Summary,
+    detail_of,
+    events_of,
+    mapping,
+    summary_of,
+)
+from paijupyter.backends.openpai.errors import PaiError
+from paijupyter.backends.openpai.run import JobRun
+from paijupyter.backends.openpai.server import Server
+
+_log = logging.getLogger(__name__)
+_LIMIT = 5000  # jobs in one list
+_JITTER = 0.1  # of the period
+_PATIENCE = 10.0  # seconds beyond two periods without an answer until jobs are shown as stale
+_MISSES = 2  # answers in a row that do not know a job, until it is lost
+_YOUNG = 5.0  # seconds after its submission in which a job is not missed
+_EVENTS_EVERY = 60.0  # seconds
+_AGAIN = 60.0  # seconds after which a running job of several tasks is looked at again
+_ATTEMPTS = 3  # of those that nobody saw, the last so many are looked at
+_CROWD = 20  # jobs that wait for a look; with more, ends are said from the list
+
+
+class Hub:
+    """Asks the server. It begins when first needed and goes on until :meth:`close`.
+
+    Attributes:
+        before_end: called with a job before its end is said.
+        trouble: why the server cannot be asked now, or None.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._runs: dict[str, JobRun] = {}
+        self._pending: dict[str, JobRun] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._wake = asyncio.Event()
+        self._work = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._asked = asyncio.Event()
+        self.before_end: Callable[[JobRun], Awaitable[None]] | None = None
+        self.trouble: PaiError | None = None
+        self._failing_since: float | None = None
+
+    @property
+    def runs(self) -> Iterable[JobRun]:
+        """The jobs that have not ended."""
+        return list(self._runs.values())
+
+    def join(self, run: JobRun) -> None:
+        """Follow a job from now on."""
+        self._runs[run.job.id] = run
+        self._begin()
+        self._wake.set()
+
+    def leave(self, run: JobRun) -> None:
+        """Follow it no more."""
+        self._runs.pop(run.job.id, None)
+        self._pending.pop(run.job.id, None)
+
+    def hurry(self) -> None:
+        """Look at once: something is about to change."""
+        self._wake.set()
+
+    async def ready(self) -> None:
+        """Begin, and wait for the first answer.
+
+        Raises:
+            PaiError: the server cannot be asked.
+        """
+        self._begin()
+        if self.trouble is not None:
+            self._asked.clear()
+            self._wake.set()
+        while not self._closed.is_set() and not await happens(self._asked, 1.0):
+            pass
+        if self.trouble is not None:
+            raise self.trouble
+
+    async def until_stale(self) -> None:
+        """Return once the server has not answered for some time, or at the end."""
+        patience = _PATIENCE + 2 * self._server.settings.poll_seconds
+        while not self._closed.is_set():
+            since = self._failing_since
+            if since is not None and time.monotonic() - since >= patience:
+                return
+            if since is not None and self.trouble is not None and not self.trouble.is_passing:
+                return
+            await happens(self._closed, 0.5)
+
+    async def close(self) -> None:
+        """End all that is asked."""
+        self._closed.set()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def look(self, run: JobRun) -> None:
+        """Look at one job now, for somebody who waits.
+
+        Raises:
+            PaiError: it cannot be had.
+        """
+        path = await self._server.path(run.name)
+        data = mapping(await self._server.client.call("GET", path))
+        detail = detail_of(data)
+        run.summary = detail.summary
+        await self._take(run, detail.summary, detail)
+
+    # Loops
+
+    def _begin(self) -> None:
+        if not self._tasks and not self._closed.is_set():
+            self._tasks = [
+                asyncio.create_task(self._poll_on(), name="openpai list"),
+                asyncio.create_task(self._look_on(), name="openpai details"),
+            ]
+
+    async def _poll_on(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                await self._poll()
+                self.trouble, self._failing_since = None, None
+            except PaiError as error:
+                if self.trouble is None:
+                    _log.warning("profile %s: %s", self._server.settings.name, error)
+                if error.status == 401:
+                    self._server.forget()
+                self.trouble = error
+                self._failing_since = self._failing_since or time.monotonic()
+            except Exception:  # an answer of a kind that nobody foresaw must not end the loop
+                _log.exception("profile %s: the list of jobs", self._server.settings.name)
+            self._asked.set()
+            period = self._server.settings.poll_seconds
+            await happens(self._wake, period * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
+
+    async def _poll(self) -> None:
+        user = await self._server.user()
+        query = {"username": user, "offset": 0, "limit": _LIMIT, "order": "submissionTime,DESC"}
+        found = await self._server.client.call("GET", "/jobs", query=query)
+        if not isinstance(found, list):
+            raise PaiError(0, "NotOpenPai", "its list of jobs is no list")
+        listed: dict[str, Summary] = {}
+        for each in found:
+            summary = summary_of(mapping(each))
+            if summary.user == user:
+                listed.setdefault(summary.name.removeprefix(f"{user}~"), summary)
+        for run in self.runs:
+            summary_now = listed.get(run.name)
+            if summary_now is None or run.is_news(summary_now) or self._is_due(run):
+                self._pending[run.job.id] = run
+        if self._pending:
+            self._work.set()
+
+    def _is_due(self, run: JobRun) -> bool:
+        """Say whether a job is looked at although the list says nothing new of it."""
+        now = time.monotonic()
+        summary = run.summary
+        if summary is None or summary.state == "WAITING":
+            return now - run.events_at > _EVENTS_EVERY
+        several = run.detail is not None and len(run.detail.tasks) > 1
+        return several and now - run.looked_at > _AGAIN and self._server.client.budget.free() > _CROWD
+
+    async def _look_on(self) -> None:
+        while True:
+            if not self._pending:
+                self._work.clear()
+                await self._work.wait()
+            run = min(self._pending.values(), key=_urgency)
+            del self._pending[run.job.id]
+            try:
+                await self._look(run, crowd=len(self._pending) >= _CROWD)
+            except PaiError as error:
+                # The next list brings it up again.
+                run.summary = None
+                _log.debug("job %s: %s", run.name, error)
+            except Exception:  # one odd job must not keep the others back
+                _log.exception("job %s", run.name)
+
+    async def _look(self, run: JobRun, *, crowd: bool) -> None:
+        summary = run.summary
+        if crowd and summary is not None and summary.state in ("SUCCEEDED", "STOPPED"):
+            await self._take(run, summary, None)
+            return
+        path = await self._server.path(run.name)
+        try:
+            data = mapping(await self._server.client.call("GET", path, background=True))
+        except PaiError as error:
+            if error.status == 404:
+                await self._miss(run)
+                return
+            if error.status != 500 or summary is None:
+                raise
+            await self._take(run, summary, None)  # there are jobs whose detail never can be read (1.2, ports)
+            return
+        detail = detail_of(data)
+        run.misses = 0
+        run.summary = summary = summary or detail.summary
+        run.looked_at = time.monotonic()
+        await self._earlier_attempts(run, detail, path)
+        if summary.state == "WAITING" and detail.summary.state == "WAITING":
+            await self._ask_events(run, path)
+        # The detail is the newer one.
+        await self._take(run, detail.summary, detail)
+
+    async def _earlier_attempts(self, run: JobRun, detail: Detail, path: str) -> None:
+        """Learn how attempts ended that others have followed since the last look."""
+        latest = detail.attempt or 0
+        for number in range(max(run.journal.attempt, latest - _ATTEMPTS), latest):
+            try:
+                found = await self._server.client.call("GET", f"{path}/attempts/{number}", background=True)
+            except PaiError as error:
+                _log.debug("job %s, attempt %d: %s", run.name, number, error)
+            else:
+                run.hear_attempt(number, detail_of(mapping(found)))
+
+    async def _ask_events(self, run: JobRun, path: str) -> None:
+        if await self._server.version() < (1, 3):
+            return
+        run.events_at = time.monotonic()
+        try:
+            found = await self._server.client.call("GET", f"{path}/events", background=True)
+        except PaiError as error:
+            _log.debug("events of job %s: %s", run.name, error)
+        else:
+            run.events = events_of(found)
+
+    async def _take(self, run: JobRun, summary: Summary, detail: Detail | None) -> None:
+        if summary.is_final:
+            await run.end(summary, detail, self.before_end)
+            self.leave(run)
+        else:
+            run.hear(summary, detail)
+
+    async def _miss(self, run: JobRun) -> None:
+        if time.monotonic() - run.born < _YOUNG and run.summary is None:
+            return
+        run.misses += 1
+        if run.misses >= _MISSES:
+            message = f"The cluster no longer knows job `{run.name}`: somebody deleted it."
+            await run.finish("failed", "lost", message)
+            self.leave(run)
+        else:
+            self._wake.set()
+
+
+def _urgency(run: JobRun) -> tuple[bool, float]:
+    summary = run.summary
+    return (not (summary is not None and summary.is_final), run.looked_at)

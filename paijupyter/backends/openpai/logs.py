@@ -1,0 +1,266 @@
+"""The logs of tasks, copied to this host by ranges: no byte that the server still has is lost or doubled.
+
+The server keeps a file ``all`` and, once that was full, one older file. Every read begins with the last bytes
+that are here already: if they are not the same, the files have been moved on (openpai.md 8.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from paijupyter.backends import logs
+from paijupyter.backends.jsonfiles import read_json, write_json
+from paijupyter.backends.kubernetes.waiting import happens
+from paijupyter.backends.openpai.answers import mapping, text
+from paijupyter.backends.openpai.client import OpenPaiClient
+from paijupyter.backends.openpai.errors import PaiError
+
+_log = logging.getLogger(__name__)
+_OVERLAP = 64  # bytes that are read again to see that nothing was moved
+_PAUSES = (0.5, 10.0)  # seconds between two reads while somebody follows: after news, and at most
+_TRIES = 4  # reads of a task that has ended, until its log is given up for now
+_FILES = ("all", "stdout", "init.log", "barrier.log")  # the first that is there is the log
+_OLDER = ".1"
+_GONE = (404, 410)
+
+
+class Moved(Exception):
+    """What was copied is not where it was."""
+
+
+class TaskLog:
+    """The copy of the log of one task of one attempt.
+
+    Args:
+        client: the way to the server.
+        path: of the list of its files, below the API.
+        folder: of the task's attempt on this host.
+
+    Attributes:
+        complete: whether all of it is here.
+        trouble: why it could not be read last time, or None.
+    """
+
+    def __init__(self, client: OpenPaiClient, path: str, folder: Path) -> None:
+        self.path = path
+        self.trouble: PaiError | None = None
+        self._client = client
+        self._file = folder / "log"
+        self._mark = folder / "log.json"
+        state = read_json(self._mark) or {}
+        self.complete = bool(state.get("complete"))
+        self._base = int(state.get("base") or 0)  # where the present file begins in the copy
+        self._name = str(state.get("name") or "")
+        self._uris: Mapping[str, str] = {}
+        self._lock = asyncio.Lock()
+
+    async def read(self, *, final: bool, background: bool) -> bool:
+        """Copy what is new; return whether there was something.
+
+        Args:
+            final: whether the task had ended before, so that this is all.
+            background: whether nobody waits for it.
+
+        Raises:
+            PaiError: the log cannot be had now.
+        """
+        async with self._lock:
+            if self.complete:
+                return False
+            before = self._size()
+            try:
+                await self._copy(background)
+                self.trouble = None
+            except PaiError as error:
+                self.trouble = error
+                raise
+            if final:
+                self.complete = True
+                await asyncio.to_thread(self._note)
+            return self._size() > before
+
+    def give_up(self) -> None:
+        """Take it for complete: nothing more can ever be had."""
+        self.complete = True
+        self._note()
+
+    async def _copy(self, background: bool) -> None:
+        for fresh in (False, True):
+            if fresh or not self._uris:
+                self._uris = await self._list(background)
+            try:
+                await self._from_files(background)
+                return
+            except PaiError as error:
+                # An address holds for 120 seconds.
+                if error.status not in (403, 404) or fresh:
+                    raise
+
+    async def _list(self, background: bool) -> dict[str, str]:
+        answer = await self._client.call("GET", self.path, background=background)
+        places = mapping(answer).get("locations")
+        found = {}
+        for each in places if isinstance(places, list) else ():
+            name, uri = text(mapping(each).get("name")), text(mapping(each).get("uri"))
+            if name and uri:
+                found[name] = uri
+        return found
+
+    async def _from_files(self, background: bool) -> None:
+        name = next((each for each in _FILES if each in self._uris), "")
+        if not name:
+            return
+        if self._name and name != self._name:
+            self._base = self._size()  # an image that failed before its command has another file
+        begins = not self._size()
+        self._name = name
+        older = self._uris.get(name + _OLDER)
+        if begins and older:
+            await self._append(older, 0, background)
+            self._base = self._size()
+        try:
+            await self._go_on(self._uris[name], background)
+        except Moved:
+            # The list is asked again: the older file may not have been in it.
+            self._uris = await self._list(background)
+            await self._after_move(name, background)
+        await asyncio.to_thread(self._note)
+
+    async def _after_move(self, name: str, background: bool) -> None:
+        older = self._uris.get(name + _OLDER)
+        if older:
+            try:
+                await self._go_on(older, background)
+            except Moved:
+                await asyncio.to_thread(
+                    self._say, "Lines may be missing here: the cluster had thrown them away."
+                )
+                await self._append(older, 0, background)
+        else:
+            await asyncio.to_thread(self._say, "Lines may be missing here: the cluster began the log anew.")
+        self._base = self._size()
+        if name in self._uris:
+            await self._append(self._uris[name], 0, background)
+
+    async def _go_on(self, uri: str, background: bool) -> None:
+        """Copy what a file has behind that which is here.
+
+        Raises:
+            Moved: it does not have what is here.
+        """
+        size = self._size()
+        at = size - self._base
+        overlap = min(_OVERLAP, at)
+        known = await asyncio.to_thread(self._tail, overlap) if overlap else b""
+        try:
+            await self._append(uri, at - overlap, background, known)
+        except PaiError as error:
+            if error.status != 416:
+                raise
+            if at:
+                raise Moved from None
+
+    async def _append(self, uri: str, start: int, background: bool, known: bytes = b"") -> None:
+        """Append a file from an offset; what is known at its begin is compared and left out.
+
+        Raises:
+            Moved: something else is there.
+        """
+        stream = self._client.fetch(uri, start, background=background)
+        async with contextlib.aclosing(stream) as pieces:
+            async for piece in pieces:
+                if known:
+                    shared = min(len(known), len(piece))
+                    if piece[:shared] != known[:shared]:
+                        raise Moved
+                    known, piece = known[shared:], piece[shared:]
+                if piece:
+                    await asyncio.to_thread(self._write, piece)
+        if known:
+            raise Moved
+
+    # The copy
+
+    def _size(self) -> int:
+        try:
+            return self._file.stat().st_size
+        except OSError:
+            return 0
+
+    def _tail(self, count: int) -> bytes:
+        with self._file.open("rb") as file:
+            file.seek(-count, os.SEEK_END)
+            return file.read()
+
+    def _write(self, data: bytes) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(data)
+
+    def _say(self, words: str) -> None:
+        self._write(f"\n[paijupyter] {words}\n".encode())
+
+    def _note(self) -> None:
+        told: dict[str, Any] = {"complete": self.complete, "base": self._base, "name": self._name}
+        write_json(self._mark, told)
+
+
+def list_path(job: str, attempt: int, role: str, index: int, task_attempt: int) -> str:
+    """Return the path of the list of a task's logs.
+
+    Args:
+        job: path of the job.
+        attempt: of the job.
+        role: name of the role, as the server calls it.
+        index: of the task.
+        task_attempt: of the task, in that attempt of the job.
+    """
+    return f"{job}/attempts/{attempt}/taskRoles/{quote(role)}/taskIndex/{index}/attempts/{task_attempt}/logs"
+
+
+async def followed(
+    log: TaskLog, folder: Path, offset: int, has_ended: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """Yield a log from an offset, and what comes, until its task has ended and all of it was yielded.
+
+    Args:
+        log: the copy that is read into.
+        folder: of the copy.
+        offset: where to begin, in bytes.
+        has_ended: says whether the task has.
+    """
+    over = asyncio.Event()
+    reading = asyncio.create_task(_keep_reading(log, has_ended, over))
+    try:
+        pieces = logs.follow(folder / "log", offset, lambda: over.is_set() or reading.done())
+        async with contextlib.aclosing(pieces) as stream:  # type: ignore[type-var]
+            async for piece in stream:
+                yield piece
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _keep_reading(log: TaskLog, has_ended: Callable[[], bool], over: asyncio.Event) -> None:
+    pause, tries = _PAUSES[0], 0
+    never = asyncio.Event()
+    while not log.complete and tries < _TRIES:
+        ended = has_ended()
+        try:
+            found = await log.read(final=ended, background=False)
+            pause = _PAUSES[0] if found else min(1.5 * pause, _PAUSES[1])
+        except PaiError as error:
+            _log.debug("log %s: %s", log.path, error)
+            tries += ended
+            pause = min(2 * pause, _PAUSES[1])
+        if not log.complete:
+            await happens(never, pause)
+    over.set()

@@ -1,0 +1,198 @@
+"""What travels inside a job document: the boot program, what the tasks are told, small packages.
+
+A gzip'd tar of ``boot/`` (sources of the boot program, without comments), ``spec.json``, ``parcels/<n>/`` and
+``commands/<role>.sh`` (for images without Python). The same job gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from paijupyter.backends.base import Job, Package
+from paijupyter.backends.data_told import data_told
+from paijupyter.backends.delivery.archive import members
+from paijupyter.backends.openpai.settings import OpenPaiSettings
+from paijupyter.backends.told import common
+from paijupyter.data.storages import used_by
+
+if TYPE_CHECKING:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        from importlib.resources.abc import Traversable
+    else:
+        from importlib.abc import Traversable
+
+RUN = "/tmp/paijupyter"  # noqa: S108 - in a container of its own, which has no other user
+"""Folder of a task for all that is ours."""
+_LIBRARY = "boot/library.json"
+# Modules that only some jobs need; all others always travel.
+_OF_PODS = frozenset(
+    (
+        "alone",
+        "board",
+        "gate",
+        "host",
+        "keeper",
+        "loop",
+        "member",
+        "outgoing",
+        "own_name",
+        "pod",
+        "record",
+        "wire",
+    )
+)
+_OF_DATA = frozenset(("cache", "data", "fetch", "git_source", "http_source"))
+_OF_REQUIREMENTS = frozenset(("missing", "requirements"))
+
+
+def spec_of(
+    job: Job, settings: OpenPaiSettings, parcels: Sequence[Mapping[str, Any]], kept: str | None
+) -> dict[str, Any]:
+    """Return ``spec.json`` of a job (see ``paijupyter.runtime.openpai``). Nothing in it is secret.
+
+    Args:
+        job: the job.
+        settings: of the profile.
+        parcels: the packages, as the delivery says where the tasks find them.
+        kept: folder of the job in a storage, as the tasks have it, or None.
+    """
+    storages = storages_told(job, settings)
+    return {
+        **common(job, 0, settings.told()),
+        "commands": dict(job.commands),
+        "secretNames": [str(name) for name in job.document.get("secrets") or {}],
+        "parcels": [dict(parcel) for parcel in parcels],
+        "package": 0 if job.package else None,
+        "requirements": {
+            "file": job.extras.get("requirements"),
+            "policy": job.extras.get("install") or settings.install,
+            "environments": f"{RUN}/environments",
+            "index": settings.index_url or None,
+        },
+        "python": settings.python or None,
+        "data": data_told(job, parcels, storages, f"{RUN}/task/work", f"{RUN}/data"),
+        "storages": storages,
+        "kept": kept,
+        "memoryLimit": "none",  # the kubelet's affair
+    }
+
+
+def storages_told(job: Job, settings: OpenPaiSettings) -> list[dict[str, str]]:
+    """Return name and path in the task of each storage of a job."""
+    return [{"name": name, "path": path} for name, path in used_by(job.document, settings.storages) if name]
+
+
+def packages_of(job: Job) -> list[Package]:
+    """Return what travels with a job: the trainer package first, then data that are files of this host."""
+    own = [job.package] if job.package else []
+    return own + [each.package for each in job.data if each.package]
+
+
+def pack(job: Job, spec: Mapping[str, Any], inside: Sequence[tuple[int, Package]]) -> bytes:
+    """Return what travels in the document. Blocking.
+
+    Args:
+        job: the job.
+        spec: from :func:`spec_of`.
+        inside: the packages that travel in it, with their numbers.
+    """
+    buffer = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for name, content in _members(job, spec, inside):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            entry.mode = 0o600
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _members(
+    job: Job, spec: Mapping[str, Any], inside: Sequence[tuple[int, Package]]
+) -> Iterator[tuple[str, bytes]]:
+    yield "spec.json", json.dumps(spec, ensure_ascii=False, separators=(",", ":")).encode()
+    left_out = _left_out(job, spec)
+    for name, source in boot_sources().items():
+        if name.split("/", 2)[-1].removesuffix(".py").split("/")[0] not in left_out:
+            yield name, source
+    for number, package in inside:
+        for name, path in members(package):
+            yield f"parcels/{number}/{name}", path.read_bytes()
+    if works_without_python(job):
+        for role, command in job.commands.items():
+            yield f"commands/{role}.sh", command.encode("utf-8", "surrogateescape")
+
+
+def works_without_python(job: Job) -> bool:
+    """Say whether a shell alone can run the job's commands as they are meant."""
+    extras = job.extras
+    of_roles = [each or {} for each in (extras.get("roles") or {}).values()]
+    wanted = ("data", "outputs", "notebook", "timeLimit", "env")
+    return not (
+        job.package
+        or job.data
+        or any(extras.get(key) for key in wanted)
+        or any(each.get("launcher", "plain") != "plain" or each.get("env") for each in of_roles)
+        or any("<%" in command for command in job.commands.values())
+    )
+
+
+def _left_out(job: Job, spec: Mapping[str, Any]) -> frozenset[str]:
+    found = set(_OF_PODS)
+    if not job.data:
+        # An address is fetched as data of kind `http` are.
+        by_url = any(parcel.get("way") == "url" for parcel in spec["parcels"])
+        found |= _OF_DATA - ({"fetch", "http_source"} if by_url else set())
+    if not spec["runsNotebook"]:
+        found.add("notebook")
+        if not job.package:
+            found |= _OF_REQUIREMENTS
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1)
+def boot_sources() -> Mapping[str, bytes]:
+    """Return the sources of the boot program by their names in the archive, without comments."""
+    runtime = dict(sorted(_sources(files("paijupyter") / "runtime", "boot/paiboot/")))
+    runtime["boot/__main__.py"] = runtime.pop("boot/paiboot/__main__.py")
+    library = dict(sorted(_sources(files("paijupyter") / "tasks", "pai_tasks/")))
+    texts = {name: source.decode() for name, source in library.items()}
+    return {**runtime, _LIBRARY: json.dumps(texts).encode("ascii")}
+
+
+def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        if entry.is_dir() and entry.name != "__pycache__":
+            yield from _sources(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".py"):
+            yield prefix + entry.name, _small(entry.read_text("utf-8")).encode()
+
+
+def _small(source: str) -> str:
+    """Return a module without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _is_text(node.body[:1]):
+            node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])
+    return ast.unparse(tree)
+
+
+def _is_text(body: Sequence[ast.stmt]) -> bool:
+    return any(
+        isinstance(each, ast.Expr)
+        and isinstance(each.value, ast.Constant)
+        and isinstance(each.value.value, str)
+        for each in body
+    )
