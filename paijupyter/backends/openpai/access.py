@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
 from functools import partial
 
 from paijupyter.backends.base import Profile
 from paijupyter.backends.openpai.budget import Budget
 from paijupyter.backends.openpai.client import OpenPaiClient
 from paijupyter.backends.openpai.settings import OpenPaiSettings, settings_of
+from paijupyter.backends.openpai.tokens import token_of
 
 
 def client_of(profile: Profile, settings: OpenPaiSettings | None = None) -> OpenPaiClient:
@@ -22,13 +21,8 @@ def client_of(profile: Profile, settings: OpenPaiSettings | None = None) -> Open
     own = settings.calls_per_minute
     return OpenPaiClient(
         settings.url,
-        token=partial(_token, profile),
+        token=partial(token_of, profile),
         ca_file=settings.ca,
         rest_url=settings.rest_url,
         budget=Budget(own) if own else None,
     )
-
-
-def _token(profile: Profile) -> str | None:
-    name = re.sub(r"[^A-Z0-9]", "_", profile.name.upper())
-    return os.environ.get(f"PAIJUPYTER_TOKEN_{name}")

@@ -19,6 +19,7 @@ from paijupyter.backends.openpai.collecting import Collector
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.hub import Hub
 from paijupyter.backends.openpai.journal import Journal
+from paijupyter.backends.openpai.people import WithAccount
 from paijupyter.backends.openpai.plan import Planner
 from paijupyter.backends.openpai.run import JobRun
 from paijupyter.backends.openpai.server import Server
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 _UNSURE_PAUSES = (5.0, 60.0)  # seconds before it is tried again to learn whether a job was taken
 
 
-class OpenPaiBackend:
+class OpenPaiBackend(WithAccount):
     """Runs jobs on an OpenPAI cluster, as its user; see :class:`paijupyter.backends.base.Backend`.
 
     Attributes:
@@ -45,7 +46,9 @@ class OpenPaiBackend:
     def __init__(self, profile: Profile, place: Place) -> None:
         self._profile = profile
         self._settings = settings = settings_of(profile)
-        self._server = Server(client_of(profile, settings), settings)
+        client = client_of(profile, settings)
+        self._server = Server(client, settings)
+        self._begin_account(profile, settings, client)
         self._changes = Changes()
         self._hub = Hub(self._server)
         self._asker = Asker(self._server)

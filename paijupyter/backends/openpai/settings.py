@@ -45,6 +45,7 @@ class OpenPaiSettings:
     user: str = ""
     virtual_cluster: str = ""
     image: str = ""
+    images: tuple[str, ...] = ()
     poll_seconds: float = 10.0
     calls_per_minute: int = 0
     ways: tuple[str, ...] = WAYS
@@ -139,6 +140,11 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         "virtual cluster of jobs that name none; default: default",
     ),
     "image": ("image", reading.text, "image of jobs that name none"),
+    "images": (
+        "images",
+        reading.list_of(reading.text),
+        "images that forms offer; default: those of OpenPAI's portal",
+    ),
     "gpu": ("default_gpu", reading.whole, "GPUs of a task in forms; default: 0"),
     "pollSeconds": ("poll_seconds", _period, "seconds between two looks at all jobs; default: 10"),
     "callsPerMinute": (
@@ -174,7 +180,7 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
 }
 SETTINGS: Mapping[str, str] = {
     **{key: words for key, (_, _, words) in _OWN.items()},
-    "token": "where the token is: keyring:NAME, env:NAME or file; default: what `paijob login` kept",
+    "token": "where the token is: keyring:NAME or env:NAME; default: what `paijob login` kept",
     "storages": "the cluster's storages that this host has mounted too: {team: {path, mount, readOnly}}",
 }
 """What a profile may set, each in words; others are named as unknown."""
