@@ -94,6 +94,7 @@ class Account:
         Raises:
             PaiJupyterError: the server refuses it, or it cannot be kept.
         """
+        await asyncio.to_thread(tokens.check_store, self._profile, login.store)
         try:
             server = await self.server()
             first, revocable = await self._first_token(server, login)
@@ -124,6 +125,11 @@ class Account:
             PaiJupyterError: the server cannot be asked.
         """
         found = await asyncio.to_thread(tokens.found, self._profile)
+        cannot = ""
+        try:
+            await asyncio.to_thread(tokens.check_store, self._profile, "keyring")
+        except PaiJupyterError as error:
+            cannot = str(error)
         try:
             server = await self.server()
             who = await self.who(server) if found.token else None
@@ -138,6 +144,7 @@ class Account:
             "expires": who.expires if who else None,
             "where": found.where,
             "expired": bool(found.token) and who is None,
+            "noKeyring": cannot,
             "authn": server.authn,
             "page": f"{self._settings.url}/profile.html",
             "variable": tokens.variable_of(self._profile.name),

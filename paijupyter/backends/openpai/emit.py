@@ -45,9 +45,11 @@ class Carried:
 
 
 def carries(job: Job) -> bool:
-    """Say whether a job needs the boot program; a document of others does not."""
-    ours = {key for key in job.extras if key not in ("version", "openpai")}
-    return bool(job.package or job.data or ours)
+    """Say whether a job is run by the boot program; a document that was written for OpenPAI is not.
+
+    Such a one has nothing of ours, or only what we mark a job with on the server.
+    """
+    return bool(job.package or job.data or (job.extras and set(job.extras) != {"version", "openpai"}))
 
 
 def text_of(

@@ -81,16 +81,34 @@ def keep(profile: Profile, token: str, store: str) -> str:
     try:
         ring.used("", lambda found: found.set_password(ring.SERVICE, _entry(profile.name), token))
     except PaiJupyterError as error:
-        raise PaiJupyterError(
-            "login-not-kept",
-            f"{error.message.rstrip('.')}, so the login was not kept.",
-            f"Set {variable_of(profile.name)} where Jupyter is started, or have it kept in a file that only "
-            f"you can read: paijob login {profile.name} --store file",
-            422,
-        ) from error
+        raise not_kept(profile.name, error.message) from error
     with contextlib.suppress(FileNotFoundError):
         _file(profile.name).unlink()  # an older one would be found once the keyring is locked
     return "the keyring"
+
+
+def check_store(profile: Profile, store: str) -> None:
+    """Look whether a login could be kept, before anybody is asked for a password.
+
+    Raises:
+        PaiJupyterError: ``login-not-kept``, saying what works instead.
+    """
+    if store == "keyring":
+        try:
+            ring.used("", lambda found: found.get_password(ring.SERVICE, _entry(profile.name)))
+        except PaiJupyterError as error:
+            raise not_kept(profile.name, error.message) from error
+
+
+def not_kept(profile: str, why: str) -> PaiJupyterError:
+    """Return the error of a host without a keyring."""
+    return PaiJupyterError(
+        "login-not-kept",
+        f"{why.rstrip('.')}, so a login cannot be kept in it.",
+        f"Set {variable_of(profile)} where Jupyter is started, or have it kept in a file that only you can "
+        f"read: paijob login {profile} --store file",
+        422,
+    )
 
 
 def forget(profile: Profile) -> list[str]:
