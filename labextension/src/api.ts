@@ -177,7 +177,7 @@ export class Api implements ISource {
 }
 
 /** An id for a request, so that one sent twice is done once; `crypto.randomUUID` needs HTTPS. */
-function requestId(): string {
+export function requestId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
 }

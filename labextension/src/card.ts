@@ -7,7 +7,8 @@ import { Widget } from '@lumino/widgets';
 import { CardPanel } from './cardpanel';
 import { CommandIDs, errorText, IContext } from './context';
 import { Button, h, rich, setAttribute, setText, sparkline } from './dom';
-import { IJob, IOutput } from './model';
+import { ICellPlace, IJob, IOutput } from './model';
+import { placeIn } from './places';
 import { RecentLines } from './recent';
 import {
   duration,
@@ -145,6 +146,9 @@ export class JobCard extends Widget {
           return trans.__('Copied.');
         })
       ),
+      notebook: new Button(trans.__('Notebook'), trans.__('Go to the cell that submitted'), () =>
+        run(CommandIDs.openNotebook)
+      ),
       exported: new Button(trans.__('Export YAML'), trans.__('Save the job document'), () =>
         run(CommandIDs.exportDocument)
       )
@@ -158,6 +162,7 @@ export class JobCard extends Widget {
       h('div', { class: 'jp-PaiCard-head' }, this._icon, this._state, this._name, this._where, this._clock),
       this._line,
       this._metrics,
+      this._place,
       this._lines,
       this._advice,
       h(
@@ -166,6 +171,7 @@ export class JobCard extends Widget {
         b.logs.node,
         b.tasks.node,
         b.outputs.node,
+        b.notebook.node,
         h('span', { class: 'jp-PaiCard-gap' }),
         b.stop.node,
         b.retry.node,
@@ -193,6 +199,7 @@ export class JobCard extends Widget {
     setText(this._clock, elapsedWords(job, this.context.api.now(), trans));
     this._drawLine(job);
     this._drawMetrics(job);
+    this._drawPlace(job);
     this._drawLines();
     this._fill(this._advice, job.advice, () => [h('span', { 'aria-hidden': 'true' }, '→ '), ...rich(job.advice)]);
     this._drawButtons();
@@ -282,6 +289,27 @@ export class JobCard extends Widget {
     );
   }
 
+  /** Say where in the notebook it failed, with a link to there. */
+  private _drawPlace(job: IJob): void {
+    const place = job.failedTask?.place;
+    const trans = this._trans;
+    this._fill(this._place, place ? JSON.stringify(place) : '', () => {
+      const to = place as ICellPlace;
+      const where = to.cell
+        ? trans.__('cell %1, line %2', to.cell, to.line)
+        : trans.__('cell [%1], line %2', to.run, to.line);
+      const said = to.notebook && !job.notebook?.endsWith(`/${to.notebook}`) ? `${to.notebook}, ${where}` : where;
+      const link = h('button', { type: 'button', class: 'jp-Pai-link', title: trans.__('Go to the cell') }, said);
+      link.addEventListener('click', () => {
+        void this._do(() =>
+          this.context.commands.execute(CommandIDs.openNotebook, { id: this.jobId, place: { ...to } })
+        );
+      });
+      const code = codeAt(job, to);
+      return [link, code && h('code', {}, code)];
+    });
+  }
+
   private _drawButtons(): void {
     const job = this._job;
     if (!job) {
@@ -292,6 +320,7 @@ export class JobCard extends Widget {
     const away = job.mine ? '' : trans.__('It runs on %1', job.host ?? trans.__('another host'));
     const over = isFinal(job.state) ? trans.__('The job has ended') : '';
     const stopping = job.reason === 'stopping' ? trans.__('The job is being stopped') : '';
+    b.notebook.node.hidden = !job.notebook || !!this.node.closest('.jp-PaiOutput');
     b.stop.reason = over || stopping || away;
     b.retry.reason = isFinal(job.state) ? '' : trans.__('The job has not ended');
     b.outputs.reason = !isFinal(job.state)
@@ -370,10 +399,23 @@ export class JobCard extends Widget {
   private readonly _line = h('div', { class: 'jp-PaiCard-line' });
   private readonly _metrics = h('div', { class: 'jp-PaiCard-metrics' });
   private readonly _left = h('span', { class: 'jp-PaiCard-left' });
+  private readonly _place = h('div', { class: 'jp-PaiCard-place' });
   private readonly _lines = h('div', { class: 'jp-PaiCard-lines' });
   private readonly _advice = h('div', { class: 'jp-PaiCard-advice' });
   private readonly _note = h('div', { class: 'jp-PaiCard-note', role: 'status', hidden: true });
   private readonly _rows = h('dl', { class: 'jp-PaiCard-rows' });
+}
+
+/** The line of code that a traceback shows below its place; empty where it shows none. */
+function codeAt(job: IJob, place: ICellPlace): string {
+  const lines = job.failedTask?.lastLines ?? [];
+  for (let at = lines.length - 2; at >= 0; at -= 1) {
+    const found = placeIn(lines[at], job)?.place;
+    if (found && found.line === place.line && found.cell === place.cell && found.run === place.run) {
+      return lines[at + 1].trim();
+    }
+  }
+  return '';
 }
 
 /** Leave out where a task's folder lies on the server: it says nothing. */

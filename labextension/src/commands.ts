@@ -6,11 +6,13 @@ import { PageConfig } from '@jupyterlab/coreutils';
 
 import { CommandIDs, IContext, saveBlob } from './context';
 import { contentsPath } from './groups';
-import { IJob } from './model';
+import { IJob, ICellPlace } from './model';
+import { asPanel, goTo } from './notebooks';
 import type { Pages } from './pages';
+import { notebookOf } from './places';
 import { isFinal } from './words';
 
-type Arguments = { id?: unknown; task?: unknown };
+type Arguments = { id?: unknown; task?: unknown; place?: unknown };
 
 /** Opens what commands open. */
 export interface IOpen {
@@ -96,16 +98,22 @@ export function addCommands(
     label: trans.__('Open the notebook of the selected job'),
     execute: async args => {
       const job = await one(args);
-      const path = job.notebook ? contentsPath(job.notebook, PageConfig.getOption('serverRoot')) : null;
+      const place = (args.place as ICellPlace | undefined) ?? null;
+      const notebook = notebookOf(job, place);
+      const path = notebook ? contentsPath(notebook, PageConfig.getOption('serverRoot')) : null;
       if (path === null) {
         throw new Error(
           job.notebook
-            ? trans.__('%1 does not lie below the root of this server.', job.notebook)
+            ? trans.__('%1 does not lie below the root of this server.', notebook)
             : trans.__('%1 was not submitted from a notebook.', job.name)
         );
       }
-      const widget: unknown = await commands.execute('docmanager:open', { path });
-      await jump(widget, job.cell?.id ?? null);
+      const panel = asPanel(await commands.execute('docmanager:open', { path }));
+      const cell =
+        place ?? (job.cell?.id ? { notebook: null, id: job.cell.id, cell: job.cell.number ?? undefined } : null);
+      if (panel && cell && !(await goTo(panel, cell))) {
+        throw new Error(trans.__('The cell is no longer in %1.', path));
+      }
     }
   });
   commands.addCommand(CommandIDs.copyId, {
@@ -127,28 +135,5 @@ export function addCommands(
   const category = trans.__('Jobs');
   for (const command of Object.values(CommandIDs)) {
     palette?.addItem({ command, category });
-  }
-}
-
-/** The part of a notebook panel that is needed to go to a cell; its package would be a large one to build with. */
-interface INotebookPanel {
-  context: { ready: Promise<void> };
-  content: {
-    widgets: { model: { id: string } }[];
-    activeCellIndex: number;
-    scrollToItem?(index: number, align: string): Promise<void>;
-  };
-}
-
-async function jump(widget: unknown, cell: string | null): Promise<void> {
-  const panel = widget as Partial<INotebookPanel> | undefined;
-  if (!cell || !panel?.context || !panel.content?.widgets) {
-    return;
-  }
-  await panel.context.ready;
-  const index = panel.content.widgets.findIndex(each => each.model.id === cell);
-  if (index >= 0) {
-    panel.content.activeCellIndex = index;
-    await panel.content.scrollToItem?.(index, 'smart');
   }
 }

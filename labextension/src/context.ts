@@ -31,6 +31,7 @@ export namespace CommandIDs {
   export const retry = 'paijupyter:retry';
   export const deleteJob = 'paijupyter:delete';
   export const openNotebook = 'paijupyter:open-notebook';
+  export const runCell = 'paijupyter:run-cell';
   export const copyId = 'paijupyter:copy-id';
   export const exportDocument = 'paijupyter:export';
   export const form = 'paijupyter:form';

@@ -10,6 +10,7 @@ import { LabIcon } from '@jupyterlab/ui-components';
 import { Panel, Widget } from '@lumino/widgets';
 
 import { Api } from './api';
+import { addCellButton } from './cellbutton';
 import { addCommands } from './commands';
 import { IContext } from './context';
 import { notifyOfEnds } from './notify';
@@ -69,6 +70,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       selected: () => side.selected
     };
     addCommands(app, context, open, palette, stoppedHere);
+    addCellButton(app, context, jobsIcon);
     notifyOfEnds(context, () => side.isVisible, stoppedHere);
     statusBar?.registerStatusItem(PLUGIN, { item: new JobCount(context), align: 'left', rank: 110 });
     document.addEventListener('visibilitychange', () => store.retry());

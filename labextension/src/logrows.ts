@@ -5,6 +5,8 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { cut, ISpan, spans } from './ansi';
 import { h, setText } from './dom';
 import { IRow, LineStore } from './lines';
+import { ICellPlace, IJob } from './model';
+import { placeIn } from './places';
 import { IView, place, scrollTo } from './window';
 
 /** Without wrapping, so many characters of a line are drawn; nobody scrolls further to the right. */
@@ -21,6 +23,13 @@ export class LogRows {
     this.node.append(this._space);
     this._space.append(this._body);
     this.node.addEventListener('scroll', () => this._onScroll());
+    this.node.addEventListener('click', event => {
+      const link = (event.target as Element).closest<HTMLElement>('[data-place]');
+      if (link) {
+        event.preventDefault();
+        this.onPlace?.(JSON.parse(link.dataset.place as string) as ICellPlace);
+      }
+    });
     this.node.addEventListener('copy', event => {
       const text = this.selected();
       if (text && event.clipboardData) {
@@ -29,6 +38,11 @@ export class LogRows {
       }
     });
   }
+
+  /** Called for a place in a notebook that a line names and somebody wants to see. */
+  onPlace: ((place: ICellPlace) => void) | null = null;
+  /** The job that the lines are of: what a line names is looked up in it. */
+  job: IJob | undefined;
 
   readonly node = h('div', { class: 'jp-PaiLog-scroll', tabindex: 0, role: 'log', 'aria-live': 'off' });
 
@@ -264,6 +278,25 @@ export class LogRows {
   }
 
   private _run({ text, style }: ISpan): (Node | string)[] {
+    const found = text.length <= WIDEST && this.onPlace ? placeIn(text, this.job) : null;
+    if (found) {
+      const link = h(
+        'a',
+        {
+          href: '#',
+          class: 'jp-Pai-link',
+          'data-place': JSON.stringify(found.place),
+          title: this.trans.__('Go to the cell')
+        },
+        text.slice(found.start, found.end)
+      );
+      const before = this._plain({ text: text.slice(0, found.start), style });
+      return [...before, link, ...this._plain({ text: text.slice(found.end), style })];
+    }
+    return this._plain({ text, style });
+  }
+
+  private _plain({ text, style }: ISpan): (Node | string)[] {
     const marked = this._wanted && text.length <= WIDEST ? this._marked(text) : [text];
     return style ? [h('span', { class: style }, ...marked)] : marked;
   }

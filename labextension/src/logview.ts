@@ -4,7 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
-import { errorText, IContext, save, saveBlob } from './context';
+import { CommandIDs, errorText, IContext, save, saveBlob } from './context';
 import { Button, h, setAttribute, setText } from './dom';
 import { LineStore } from './lines';
 import { LogReader } from './logreader';
@@ -32,6 +32,11 @@ export class LogView extends Widget {
     this._search = new LogSearch(this._lines, context.trans, this._rows);
     this._build();
     this._rows.wrap = context.settings.wrapLines;
+    this._rows.onPlace = place => {
+      context.commands
+        .execute(CommandIDs.openNotebook, { id: options.id, place: { ...place } })
+        .catch(error => setText(this._said, errorText(error)));
+    };
     context.store.changed.connect(this._onChange, this);
     document.addEventListener('visibilitychange', this._onVisibility);
     void context.store.want(options.id).then(
@@ -201,6 +206,7 @@ export class LogView extends Widget {
   }
 
   private _draw(job: IJob): void {
+    this._rows.job = job;
     const keys = Object.entries(job.roles).flatMap(([role, { instances }]) =>
       Array.from({ length: Math.min(instances, 1000) }, (_, index) => `${role}-${index}`)
     );

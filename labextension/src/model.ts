@@ -7,6 +7,15 @@ export interface IRole {
   states: Partial<Record<JobState, number>>;
 }
 
+/** A place in a notebook: the cell by its id, its number on the page or its count, and the line in it. */
+export interface ICellPlace {
+  notebook: string | null;
+  cell?: number;
+  run?: number;
+  id?: string;
+  line?: number;
+}
+
 export interface IFailedTask {
   role: string;
   index: number;
@@ -15,6 +24,7 @@ export interface IFailedTask {
   reason: string;
   lastLines: string[];
   message: string;
+  place?: ICellPlace | null;
 }
 
 export interface IOutput {
