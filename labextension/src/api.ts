@@ -149,8 +149,8 @@ export class Api implements ISource {
   }
 
   /** Ask for a resource and read the answer; for parts of the front end that have addresses of their own. */
-  async ask<T>(path: string, method = 'GET', body?: unknown): Promise<T> {
-    return this._json(this.url(path), method, body);
+  async ask<T>(path: string, method = 'GET', body?: unknown, query: Record<string, string> = {}): Promise<T> {
+    return this._json(this.url(path, query), method, body);
   }
 
   private async _json<T>(url: string, method = 'GET', body?: unknown): Promise<T> {

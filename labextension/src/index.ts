@@ -2,6 +2,8 @@
 
 import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import { IEditorServices } from '@jupyterlab/codeeditor';
+import { ILauncher } from '@jupyterlab/launcher';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
@@ -13,6 +15,7 @@ import { Api } from './api';
 import { addCellButton } from './cellbutton';
 import { addCommands } from './commands';
 import { IContext } from './context';
+import { addForms } from './formpages';
 import { notifyOfEnds } from './notify';
 import { Pages } from './pages';
 import { JobRenderer, MIME } from './renderer';
@@ -35,7 +38,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Live cards, logs and the list of paijupyter jobs.',
   autoStart: true,
   requires: [IRenderMimeRegistry],
-  optional: [ITranslator, ISettingRegistry, ILayoutRestorer, ICommandPalette, IStatusBar],
+  optional: [ITranslator, ISettingRegistry, ILayoutRestorer, ICommandPalette, IStatusBar, ILauncher, IEditorServices],
   activate: (
     app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
@@ -43,7 +46,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
     settingRegistry: ISettingRegistry | null,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
-    statusBar: IStatusBar | null
+    statusBar: IStatusBar | null,
+    launcher: ILauncher | null,
+    editors: IEditorServices | null
   ) => {
     const api = new Api(app.serviceManager.serverSettings);
     const store = new JobStore(api);
@@ -69,6 +74,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       showList: () => app.shell.activateById(side.id),
       selected: () => side.selected
     };
+    addForms(app, context, rendermime, jobsIcon, launcher, editors);
     addCommands(app, context, open, palette, stoppedHere);
     addCellButton(app, context, jobsIcon);
     notifyOfEnds(context, () => side.isVisible, stoppedHere);

@@ -44,8 +44,18 @@ _ABOUT = (
         "GET",
         "/v1/schema",
         about.schema,
-        "Return the table of fields and the job document's schema",
-        {200: Answer("Both.", s.record("fields document", fields=s.many(s.OBJECT), document=s.OBJECT))},
+        "Return the table of fields, the same with the type of each value, and the job document's schema",
+        {
+            200: Answer(
+                "All three.",
+                s.record(
+                    "fields form document",
+                    fields=s.many(s.OBJECT),
+                    form=s.many(s.OBJECT),
+                    document=s.OBJECT,
+                ),
+            )
+        },
     ),
     Route("GET", "/v1/openapi.json", about.openapi, "Describe this API", {200: Answer("OpenAPI.", s.OBJECT)}),
     Route(
@@ -73,15 +83,29 @@ _DOCUMENTS = (
         "POST",
         "/v1/document/edit",
         documents.edit,
-        "Change nodes of a document by JSON Patch",
+        "Change nodes of a document by JSON Patch; an empty patch only reads it",
         {
             200: Answer(
-                "The new text.",
-                s.record("text problems", text=s.TEXT, problems=s.many(s.named("Problem"))),
+                "The new text, and its values as they stand there.",
+                s.record(
+                    "text values problems",
+                    text=s.TEXT,
+                    values=s.OBJECT,
+                    problems=s.many(s.named("Problem")),
+                ),
             )
         },
         body=s.EDIT_REQUEST,
         problems=(409, 422),
+    ),
+    Route(
+        "POST",
+        "/v1/document/start",
+        documents.start,
+        "Return a document to begin with: one role, and nothing yet that it runs",
+        {200: Answer("The document.", s.record("document", document=s.TEXT))},
+        body=s.strict("name", name=s.PLAIN),
+        problems=(422,),
     ),
     Route(
         "POST",
@@ -103,6 +127,24 @@ _PACKAGES = (
         {200: Answer("What is missing, or what was packaged.", s.record("sha256", sha256=s.SHA256))},
         body=s.PACKAGE_REQUEST,
         problems=(404, 409, 413, 422),
+    ),
+    Route(
+        "POST",
+        "/v1/packages/data",
+        packages.take_data,
+        "Package the files of a folder of this host that a document names as its data",
+        {
+            200: Answer(
+                "Their packages by name, and what cannot travel and why.",
+                s.record(
+                    "data problems",
+                    data={"type": "object", "additionalProperties": s.SHA256},
+                    problems=s.many(s.named("Problem")),
+                ),
+            )
+        },
+        body=s.strict("document folder", document=s.TEXT, folder=s.FOLDER),
+        problems=(404, 413, 422),
     ),
     Route(
         "GET",
@@ -159,7 +201,9 @@ _JOBS = (
             Parameter("folder", "folder that the jobs were submitted from"),
             Parameter("limit", "how many at most", _LIMIT),
             Parameter("cursor", "`next` of the page before"),
+            Parameter("group", "a group whose jobs are meant; `-`: only jobs of no group"),
         ),
+        problems=(404,),
     ),
     Route(
         "POST",

@@ -20,16 +20,38 @@ async def edit(call: Call) -> Reply:
     return Reply(await asyncio.to_thread(_edit, call.body["text"], call.body["patch"]))
 
 
+async def start(call: Call) -> Reply:
+    """Return a document to begin with."""
+    return Reply({"document": await asyncio.to_thread(_start, call.body["name"])})
+
+
 async def check(call: Call) -> Reply:
     """Find everything that is wrong with a document."""
     return Reply(await asyncio.to_thread(_check, call.body["text"], call.body.get("target", "paijupyter")))
 
 
+def _start(name: str) -> str:
+    """Write one role without commands: what it runs is what the person has to say."""
+    from paijupyter.protocol import JobOptions, build_document, write
+
+    document = build_document(JobOptions(name=name, commands=["true"]))
+    for role in document["taskRoles"].values():
+        role["commands"] = []
+    return write(document)
+
+
 def _edit(text: str, patch: list[dict[str, Any]]) -> dict[str, Any]:
     from paijupyter import protocol
+    from paijupyter.jobs.view import json_safe
+    from paijupyter.protocol.document import parse_values
 
     changed, found = protocol.edit(text, patch)
-    return {"text": changed, "problems": [problem.to_json() for problem in found]}
+    values, _, _ = parse_values(changed)
+    return {
+        "text": changed,
+        "values": json_safe(values),
+        "problems": [problem.to_json() for problem in found],
+    }
 
 
 def _check(text: str, target: Any) -> dict[str, Any]:

@@ -1,0 +1,196 @@
+/** All fields of a form, in the order *what*, *where it runs*, *with what*, *advanced*. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+
+import { h } from './dom';
+import { FormApi, ICapabilities, IOperation, IProfile, IRow, ITested, Values } from './formapi';
+import { setting, valueAt } from './formdocument';
+import { Field, freshId } from './formfields';
+import { imageIndex } from './formimage';
+import { Roles } from './formroles';
+import { Secrets } from './formsecrets';
+import { Table } from './formtable';
+import { IProblem } from './model';
+
+const STORAGES = '/extras/storages';
+const QUEUE = '/defaults/virtualCluster';
+
+export interface IPartsOptions {
+  api: FormApi;
+  trans: TranslationBundle;
+  profiles: IProfile[];
+  profile: string | null;
+  secrets: Record<string, string>;
+  values: () => Values;
+  edit: (...patch: IOperation[]) => void;
+  changed: () => void;
+  choose: (profile: string | null) => void;
+}
+
+export class FormParts {
+  readonly node: HTMLElement;
+
+  constructor(
+    rows: IRow[],
+    private readonly options: IPartsOptions
+  ) {
+    const { trans, profiles } = options;
+    const images = profiles.map(each => each.settings.image).filter((each): each is string => typeof each === 'string');
+    const role = { rows: rows.filter(row => row.section === 'role'), images, trans };
+    this._roles = new Roles({ ...role, values: options.values, edit: options.edit });
+    const of = (section: string): HTMLElement[] =>
+      rows.filter(row => row.section === section && row.widget !== 'roles').map(row => this._row(row));
+    this.node = h(
+      'div',
+      { class: 'jp-PaiForm-fields' },
+      section(trans.__('What'), ...of('what'), this._profiles()),
+      section(trans.__('Where it runs'), this._capacity, this._roles.node),
+      section(trans.__('With what'), ...of('with')),
+      h('details', { class: 'jp-PaiForm-fold' }, h('summary', {}, h('h3', {}, trans.__('Advanced'))), ...of('advanced'))
+    );
+  }
+
+  /** Where the value of each secret comes from. */
+  get references(): Record<string, string> {
+    return this._secrets?.references ?? {};
+  }
+
+  show(values: Values): void {
+    for (const part of this._plain) {
+      part.show(valueAt(values, part.path));
+    }
+    this._secrets?.show(values.secrets);
+    this._roles.show(values, this._capabilities);
+  }
+
+  /** Take what the profile has. */
+  has(found: ITested): void {
+    const { trans } = this.options;
+    this._capabilities = found.capabilities;
+    const said = found.ok
+      ? (found.capabilities?.unreachable ?? '')
+      : [found.message, found.hint].filter(Boolean).join(' ');
+    this._capacity.textContent = said;
+    const queues = (found.capabilities?.queues ?? []).map(each => (typeof each === 'string' ? each : each.name));
+    for (const part of this._plain) {
+      if (part.path === QUEUE && part instanceof Field) {
+        offer(part, queues);
+        part.aside = queues.length ? trans.__('There are: %1.', queues.join(', ')) : '';
+      }
+    }
+    this._roles.show(this.options.values(), this._capabilities);
+  }
+
+  offerStorages(names: string[]): void {
+    for (const part of this._plain) {
+      if (part.path === STORAGES && part instanceof Table) {
+        part.offer(names);
+      }
+    }
+  }
+
+  complain(problems: IProblem[]): void {
+    const of = (path: string): IProblem[] =>
+      problems.filter(each => each.path === path || each.path?.startsWith(`${path}/`));
+    for (const part of this._plain) {
+      part.complain(of(part.path));
+    }
+    this._secrets?.complain(of('/secrets'));
+    this._roles.complain(of);
+  }
+
+  /** Go to the field of a path, or to the one around it; say whether there is one. */
+  reveal(path: string): boolean {
+    const all = [...this.node.querySelectorAll<HTMLElement>('[data-path]')];
+    for (let place = path; place; place = place.slice(0, place.lastIndexOf('/'))) {
+      const target = all.find(each => each.dataset.path === place) ?? this._image(place, all);
+      if (target) {
+        for (let fold = target.closest('details'); fold; fold = fold.parentElement?.closest('details') ?? null) {
+          fold.open = true;
+        }
+        target.scrollIntoView({ block: 'center' });
+        target.querySelector<HTMLElement>('input, select, textarea, button')?.focus();
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The image of the first role. */
+  image(): string | null {
+    const values = this.options.values();
+    const role = Object.keys((values.taskRoles ?? {}) as Values)[0] ?? '';
+    const uri = valueAt(values, `/prerequisites/${imageIndex(values, role)}/uri`);
+    return typeof uri === 'string' ? uri : null;
+  }
+
+  /** Fields of images keep the place that they had when they were made; another one may hold it now. */
+  private _image(place: string, all: HTMLElement[]): HTMLElement | undefined {
+    const values = this.options.values();
+    const index = /^\/prerequisites\/(\d+)$/.exec(place)?.[1];
+    const role = Object.keys((values.taskRoles ?? {}) as Values).find(
+      name => index !== undefined && imageIndex(values, name) === Number(index)
+    );
+    const card = all.find(each => each.closest<HTMLElement>('[data-role]')?.dataset.role === role);
+    return role
+      ? (card?.closest('[data-role]')?.querySelector<HTMLElement>('[data-path^="/prerequisites/"]') ?? undefined)
+      : undefined;
+  }
+
+  private _row(row: IRow): HTMLElement {
+    const { api, trans, values, edit, changed, secrets } = this.options;
+    if (row.path === '/secrets') {
+      this._secrets = new Secrets(row, api, trans, secrets, edit, changed);
+      return this._secrets.node;
+    }
+    const part =
+      row.widget === 'table'
+        ? new Table(row, row.path, trans, edit)
+        : new Field(row, row.path, trans, value => edit(...setting(values(), row.path, value)));
+    this._plain.push(part);
+    return part.node;
+  }
+
+  private _profiles(): HTMLElement {
+    const { trans, profiles, profile, choose } = this.options;
+    const id = freshId();
+    const standard = profiles.find(each => each.default)?.name ?? '';
+    const select = h('select', { id, class: 'jp-mod-styled', 'aria-describedby': `${id}-help` });
+    select.append(h('option', { value: '' }, trans.__('default: %1', standard)));
+    for (const each of profiles) {
+      const label = each.usable ? `${each.name} (${each.kind})` : `${each.name}: ${each.reason}`;
+      select.append(h('option', { value: each.name, disabled: !each.usable }, label));
+    }
+    select.value = profile ?? '';
+    select.addEventListener('change', () => choose(select.value || null));
+    const help = h('div', { class: 'jp-PaiField-help', id: `${id}-help` }, trans.__('A named place where jobs run.'));
+    return h(
+      'div',
+      { class: 'jp-PaiField', 'data-path': '' },
+      h('label', { for: id }, trans.__('Profile')),
+      select,
+      help
+    );
+  }
+
+  private readonly _roles: Roles;
+  private _secrets: Secrets | null = null;
+  private readonly _plain: (Field | Table)[] = [];
+  private _capabilities: ICapabilities | null = null;
+  private readonly _capacity = h('div', { class: 'jp-PaiField-said', role: 'status' });
+}
+
+function section(title: string, ...content: HTMLElement[]): HTMLElement {
+  return h('section', { class: 'jp-PaiForm-section' }, h('h3', {}, title), ...content);
+}
+
+/** Names to choose from in a field that takes any. */
+function offer(field: Field, names: string[]): void {
+  let list = field.node.querySelector('datalist');
+  if (!list) {
+    list = h('datalist', { id: freshId() });
+    field.node.append(list);
+    field.input.setAttribute('list', list.id);
+  }
+  list.replaceChildren(...names.map(value => h('option', { value })));
+}

@@ -1,0 +1,406 @@
+/** The form of a job: fields on the left, the plan on the right, and the same document as YAML. */
+
+import { Dialog, showDialog } from '@jupyterlab/apputils';
+import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { Widget } from '@lumino/widgets';
+
+import { CommandIDs, errorText, IContext, saveBlob } from './context';
+import { Button, h, rich, setText } from './dom';
+import { FormApi, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
+import { FormDocument, valueAt } from './formdocument';
+import { FormParts } from './formparts';
+import { IFormStart } from './formstart';
+import { confirm } from './formsubmit';
+import { IProblem } from './model';
+import { Planner } from './planner';
+import { PlanView, tasksText } from './planview';
+import { YamlView } from './yamlview';
+
+interface IAnswer {
+  plan: IPlan;
+  problems: IProblem[];
+}
+
+export class FormView extends Widget {
+  constructor(
+    private readonly context: IContext,
+    private readonly api: FormApi,
+    rows: IRow[],
+    private readonly profiles: IProfile[],
+    private readonly start: IFormStart,
+    editors: IEditorFactoryService | null
+  ) {
+    super();
+    this.addClass('jp-PaiForm');
+    const { trans } = context;
+    this._trans = trans;
+    this._profile = start.profile;
+    this._package = start.package;
+    this._data = start.data;
+    this._document = new FormDocument(api, start.document);
+    this._parts = new FormParts(rows, {
+      api,
+      trans,
+      profiles,
+      profile: start.profile,
+      secrets: start.secrets,
+      values: () => this._document.values,
+      edit: (...patch) => void this._document.apply(...patch),
+      changed: () => this._planner.later(),
+      choose: name => this._choose(name)
+    });
+    this._plan = new PlanView(
+      api,
+      trans,
+      problem => this._jump(problem),
+      () => void this._repack()
+    );
+    this._planner = new Planner<ISubmission, IAnswer>(
+      () => (this._document.broken ? null : this._submission()),
+      question => this._ask(question),
+      (answer, error) => this._take(answer, error)
+    );
+    this._yaml = editors && new YamlView(editors, trans, text => void this._document.setText(text));
+    this._submit = new Button(
+      trans.__('Submit'),
+      '',
+      () => void this._send(),
+      'jp-PaiForm-submit jp-mod-styled jp-mod-accept'
+    );
+    this._undo = new Button(trans.__('Undo'), trans.__('Take the last change back'), () => void this._document.undo());
+    this._build();
+    this._document.changed.connect(this._onDocument, this);
+    this._document.refused.connect((_, error) => this._say(errorText(error)));
+    void this._document.read().then(() => this._repack());
+    this._test();
+  }
+
+  dispose(): void {
+    if (!this.isDisposed) {
+      this._planner.dispose();
+      this._yaml?.dispose();
+      this._document.changed.disconnect(this._onDocument, this);
+      super.dispose();
+    }
+  }
+
+  protected onAfterShow(): void {
+    this._yaml?.refresh();
+  }
+
+  protected onActivateRequest(): void {
+    this.node.querySelector<HTMLElement>('.jp-PaiForm-fields input, .jp-PaiForm-fields select')?.focus();
+  }
+
+  private _build(): void {
+    const trans = this._trans;
+    const tab = (name: string, label: string): HTMLButtonElement => {
+      const made = h('button', { type: 'button', role: 'tab', id: `${this.id}-${name}`, 'data-tab': name }, label);
+      made.addEventListener('click', () => this._show(name));
+      return made;
+    };
+    this._tabs = this._yaml ? [tab('form', trans.__('Form')), tab('yaml', 'YAML')] : [];
+    const bar = h(
+      'div',
+      { class: 'jp-PaiForm-bar' },
+      h('div', { class: 'jp-PaiForm-tabs', role: 'tablist' }, ...this._tabs)
+    );
+    for (const [label, title, press] of this._actions()) {
+      bar.append(new Button(label, title, press).node);
+    }
+    bar.append(this._undo.node);
+    this._tabs.forEach(each =>
+      each.addEventListener('keydown', event => {
+        if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
+          const other = this._tabs.find(tabOf => tabOf !== each);
+          other?.click();
+          other?.focus();
+        }
+      })
+    );
+    this._left.append(this._parts.node);
+    if (this._yaml) {
+      this._left.append(this._yaml.node);
+    }
+    this._left.setAttribute('role', 'tabpanel');
+    this.node.append(
+      bar,
+      h('div', { class: 'jp-PaiForm-columns' }, this._left, this._plan.node),
+      h('div', { class: 'jp-PaiForm-foot' }, this._said, this._why, this._submit.node)
+    );
+    this._show('form');
+  }
+
+  private _actions(): [string, string, () => void][] {
+    const trans = this._trans;
+    return [
+      [trans.__('Import'), trans.__('Take a job document from a file'), () => this._import()],
+      [trans.__('Export'), trans.__('Save the job document as a file'), () => this._export()],
+      [
+        trans.__('Start from a job'),
+        trans.__('Take the document and package of an earlier job'),
+        () => void this._pick()
+      ],
+      [
+        trans.__('Save as profile default'),
+        trans.__('Have the profile give this image to jobs that name none'),
+        () => void this._saveDefaults()
+      ]
+    ];
+  }
+
+  private _show(name: string): void {
+    const isYaml = name === 'yaml';
+    for (const each of this._tabs) {
+      const chosen = each.dataset.tab === name;
+      each.setAttribute('aria-selected', String(chosen));
+      each.tabIndex = chosen ? 0 : -1;
+    }
+    this._parts.node.hidden = isYaml;
+    if (this._yaml) {
+      this._yaml.node.hidden = !isYaml;
+      this._yaml.refresh();
+    }
+  }
+
+  private _onDocument(): void {
+    const { text, values, problems, broken } = this._document;
+    this._yaml?.show(text);
+    this._yaml?.complain(problems, this._trans);
+    this._undo.reason = this._document.canUndo ? '' : this._trans.__('Nothing has been changed');
+    this._parts.node.toggleAttribute('inert', broken);
+    if (!broken) {
+      this._parts.show(values);
+    }
+    this._say('');
+    this._planner.later();
+    this._drawStale();
+  }
+
+  private _drawStale(): void {
+    this._plan.stale = this._planner.stale;
+    this._drawSubmit();
+  }
+
+  private _submission(): ISubmission {
+    const secrets = Object.fromEntries(
+      Object.entries(this._parts.references).map(([name, reference]) => [name, { reference }])
+    );
+    return {
+      document: this._document.text,
+      profile: this._profile,
+      package: this._package,
+      data: this._data,
+      secrets,
+      context: this.start.context,
+      ...(this.start.resumeFrom ? { resumeFrom: this.start.resumeFrom } : {})
+    };
+  }
+
+  private async _ask(question: ISubmission): Promise<IAnswer> {
+    const { folder } = this.start.context;
+    let found: IProblem[] = [];
+    // Files named as data travel like the package: what the plan says of them needs them there.
+    if (folder !== undefined && Array.isArray(valueAt(this._document.values, '/extras/paijupyter/data'))) {
+      const taken = await this.api.takeData(question.document, folder);
+      this._data = { ...this.start.data, ...taken.data };
+      question = { ...question, data: this._data };
+      found = taken.problems;
+    }
+    const plan = await this.api.plan(question);
+    const known = new Set(found.map(each => each.path));
+    const rest = plan.problems.filter(each => each.code !== 'data-not-sent' || !known.has(each.path));
+    return { plan, problems: [...found, ...(this._pack?.problems ?? []), ...rest] };
+  }
+
+  private _take(answer: IAnswer | null, error: unknown): void {
+    this._answer = answer;
+    const problems = answer?.problems ?? this._document.problems;
+    if (answer) {
+      this._plan.show(answer.plan, problems, this._pack);
+      this._yaml?.complain(withLines(problems), this._trans);
+    } else {
+      this._plan.fail(problems, error);
+    }
+    this._parts.complain(problems);
+    this._drawStale();
+  }
+
+  private _drawSubmit(): void {
+    const trans = this._trans;
+    const errors = this._answer?.problems.filter(each => each.severity === 'error') ?? [];
+    const ready = this._answer?.plan.ok && !errors.length;
+    const reason = this._document.broken
+      ? trans.__('The YAML cannot be read')
+      : this._planner.stale
+        ? trans.__('The plan is being made')
+        : ready
+          ? ''
+          : (errors[0]?.message ?? trans.__('There is no plan'));
+    this._submit.reason = reason;
+    this._why.replaceChildren(...(this._planner.stale ? [] : rich(reason)));
+    const said = this._answer?.plan.roles.length ? tasksText(this._answer.plan, trans) : '';
+    setText(this._submit.node, said ? trans.__('Submit %1', said) : trans.__('Submit'));
+  }
+
+  /** Package the folder, unless the package is given. */
+  private async _repack(): Promise<void> {
+    const { folder } = this.start.context;
+    if (this.start.package === null && folder !== undefined) {
+      try {
+        this._pack = await this.api.package(folder);
+        this._package = this._pack.sha256;
+      } catch (error) {
+        this._say(errorText(error));
+      }
+    }
+    this._planner.later();
+    this._drawStale();
+  }
+
+  private _choose(profile: string | null): void {
+    this._profile = profile;
+    this._test();
+    this._planner.later();
+    this._drawStale();
+  }
+
+  /** Ask what the profile has; the form is there before the answer. */
+  private _test(): void {
+    const name = this._profile ?? this.profiles.find(each => each.default)?.name;
+    if (!name) {
+      return;
+    }
+    this.api
+      .test(name)
+      .catch((error): ITested => ({ ok: false, message: errorText(error), hint: '', capabilities: null }))
+      .then(found => {
+        if (!this.isDisposed && name === (this._profile ?? this.profiles.find(each => each.default)?.name)) {
+          this._parts.has(found);
+        }
+      })
+      .catch(console.error);
+    this.api.storages(name).then(
+      names => this._parts.offerStorages(names),
+      () => this._parts.offerStorages([])
+    );
+  }
+
+  private async _send(): Promise<void> {
+    const answer = this._answer;
+    if (!answer) {
+      return;
+    }
+    const secrets = await confirm(answer.plan, this._parts.references, this._trans);
+    if (secrets === null) {
+      return;
+    }
+    this._submit.reason = this._trans.__('It is being submitted');
+    try {
+      if (this.start.package === null) {
+        await this._repack(); // What travels is what is there now, also if it was saved a moment ago.
+      }
+      const submission = { ...this._submission(), secrets };
+      const job = this.start.clones
+        ? await this.api.clone(this.start.clones, submission)
+        : await this.api.submit(submission);
+      this.context.store.take(job);
+      this._say(this._trans.__('%1 is submitted.', job.name));
+      await this.context.commands.execute(CommandIDs.openJob, { id: job.id });
+    } catch (error) {
+      this._say(errorText(error));
+    } finally {
+      this._drawSubmit();
+    }
+  }
+
+  private _jump(problem: IProblem): void {
+    if (this._parts.reveal(problem.path ?? '')) {
+      this._show('form');
+      this._parts.reveal(problem.path ?? '');
+    } else if (problem.line && this._yaml) {
+      this._show('yaml');
+      this._yaml.go(problem.line, problem.column);
+    }
+  }
+
+  private _import(): void {
+    const input = h('input', { type: 'file', accept: '.yaml,.yml,.json' });
+    input.addEventListener('change', () => {
+      void input.files?.[0]?.text().then(text => this._document.setText(text));
+    });
+    input.click();
+  }
+
+  private _export(): void {
+    const name = valueAt(this._document.values, '/name');
+    saveBlob(new Blob([this._document.text], { type: 'text/yaml' }), `${typeof name === 'string' ? name : 'job'}.yaml`);
+  }
+
+  private async _pick(): Promise<void> {
+    const trans = this._trans;
+    const select = h('select', { class: 'jp-mod-styled', 'aria-label': trans.__('Job') });
+    select.append(
+      ...this.context.store.jobs().map(job => h('option', { value: job.id }, `${job.name} · ${job.state}`))
+    );
+    const body = new Widget({ node: h('div', {}, select) });
+    const answer = await showDialog({
+      title: trans.__('Start from a job'),
+      body,
+      buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Open') })]
+    });
+    if (answer.button.accept && select.value) {
+      await this.context.commands.execute(CommandIDs.form, { job: select.value });
+    }
+  }
+
+  private async _saveDefaults(): Promise<void> {
+    const trans = this._trans;
+    const profile = this._answer?.plan.profile ?? this._profile;
+    const image = this._parts.image();
+    if (!profile || !image) {
+      this._say(trans.__('The document names no image.'));
+      return;
+    }
+    const answer = await showDialog({
+      title: trans.__('Save as profile default'),
+      body: trans.__('Jobs of the profile %1 that name no image will run in %2.', profile, image),
+      buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Save') })]
+    });
+    if (answer.button.accept) {
+      try {
+        await this.api.editProfile(profile, { image });
+        this._say(trans.__('The profile %1 is saved.', profile));
+      } catch (error) {
+        this._say(errorText(error));
+      }
+    }
+  }
+
+  private _say(text: string): void {
+    this._said.replaceChildren(...rich(text));
+  }
+
+  private readonly _trans: TranslationBundle;
+  private readonly _document: FormDocument;
+  private readonly _parts: FormParts;
+  private readonly _plan: PlanView;
+  private readonly _planner: Planner<ISubmission, IAnswer>;
+  private readonly _yaml: YamlView | null;
+  private readonly _submit: Button;
+  private readonly _undo: Button;
+  private _tabs: HTMLButtonElement[] = [];
+  private _profile: string | null;
+  private _package: string | null;
+  private _pack: IPackage | null = null;
+  private _data: Record<string, string>;
+  private _answer: IAnswer | null = null;
+  private readonly _left = h('div', { class: 'jp-PaiForm-left' });
+  private readonly _said = h('span', { class: 'jp-PaiForm-said', role: 'status' });
+  private readonly _why = h('span', { class: 'jp-PaiForm-why' });
+}
+
+function withLines(problems: IProblem[]): IProblem[] {
+  return problems.filter(each => each.line && !each.file);
+}
