@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.errors import Conflict, NotFound
+from paijupyter.jobs import folders
 from paijupyter.jobs import record as records
 from paijupyter.jobs.events import EventBus
 from paijupyter.jobs.host import Host
@@ -27,7 +28,6 @@ from paijupyter.jobs.record import BrokenRecord, Event
 from paijupyter.jobs.view import at_this_moment
 
 _log = logging.getLogger(__name__)
-_LEFTOVER_AGE = 600.0  # seconds; a younger draft may be another host's work
 _LOOK_AGAIN = 2.0  # seconds between two looks for what other hosts did on a shared home
 _KEPT_FINAL = 32
 _TOLD_PLACES = 20
@@ -76,7 +76,7 @@ class Catalog:
         """Open the index, make it agree with the folders, and load this host's unfinished jobs."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._index = Index(self._data, self.host, self._rows)
-        await asyncio.to_thread(records.sweep, self.folder, (), time.time() - _LEFTOVER_AGE)
+        await asyncio.to_thread(folders.sweep, self.folder)
         known = self.index.sizes()
         there = await asyncio.to_thread(records.folder_names, self.folder)
         not_before(max(there, default=""))
@@ -164,7 +164,7 @@ class Catalog:
         """Remove a job's folder and everything that is known of it."""
         live = self.live.pop(job, None)
         self._final.pop(job, None)
-        await asyncio.to_thread(records.remove, self.folder / job)
+        await asyncio.to_thread(folders.remove, self.folder / job)
         self._unsaved.pop(job, None)
         self.index.remove([job])
         if live is not None:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from paijupyter.jobs.files import replace_synced, sync_folder, to_json, write_all_synced, write_synced
+from paijupyter.jobs import folders
+from paijupyter.jobs.files import replace_synced, sync_folder, to_json, write_synced
 from paijupyter.jobs.identity import is_id
-from paijupyter.jobs.record import DRAFT, GONE, BrokenRecord, Event
+from paijupyter.jobs.record import BrokenRecord, Event
 
 SCHEMA = 1
 
@@ -98,21 +97,12 @@ class GroupRecord:
 
 def create(record: GroupRecord, first: Event, documents: Mapping[str, Any]) -> None:
     """Make a group's folder with its first round: whole or not at all."""
-    groups = record.folder.parent
-    draft = groups / f"{DRAFT}{record.id}-{uuid.uuid4().hex[:8]}"
-    draft.mkdir(mode=0o700, parents=True)
-    try:
-        contents = {
-            "group.json": to_json(record.facts) + b"\n",
-            "round-1.json": to_json(documents),
-            "events.jsonl": to_json(first) + b"\n",
-        }
-        write_all_synced(draft, contents)
-        draft.rename(record.folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    sync_folder(groups)
+    contents = {
+        "group.json": to_json(record.facts) + b"\n",
+        "round-1.json": to_json(documents),
+        "events.jsonl": to_json(first) + b"\n",
+    }
+    folders.make(record.folder, contents)
 
 
 def read(folder: Path) -> GroupRecord:
@@ -130,29 +120,9 @@ def read(folder: Path) -> GroupRecord:
     return GroupRecord(folder, facts)
 
 
-def remove(folder: Path) -> None:
-    """Remove a group's folder: from one moment to the next it is no longer there, then its files go."""
-    gone = folder.with_name(f"{GONE}{folder.name}-{uuid.uuid4().hex[:8]}")
-    try:
-        folder.rename(gone)
-    except FileNotFoundError:
-        return
-    sync_folder(folder.parent)
-    shutil.rmtree(gone, ignore_errors=True)
-
-
 def folder_names(groups: Path) -> list[str]:
     """Return the ids of all groups, oldest first."""
     try:
         return sorted(name for name in os.listdir(groups) if is_id(name))
     except FileNotFoundError:
         return []
-
-
-def sweep(groups: Path) -> None:
-    """Remove what crashes left behind."""
-    if not groups.is_dir():
-        return
-    for entry in os.scandir(groups):
-        if entry.name.startswith((DRAFT, GONE)):
-            shutil.rmtree(entry.path, ignore_errors=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.errors import Conflict, NotFound
+from paijupyter.jobs import folders
 from paijupyter.jobs import group_record as records
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.events import EventBus
@@ -42,7 +43,7 @@ class Shelf:
 
     async def fill(self) -> None:
         """Read the groups that are not settled, and of all others what was kept of them."""
-        await asyncio.to_thread(records.sweep, self.folder)
+        await asyncio.to_thread(folders.sweep, self.folder)
         names = await asyncio.to_thread(records.folder_names, self.folder)
         not_before(max(names, default=""))
         for name in names:
@@ -86,7 +87,7 @@ class Shelf:
         group.is_removed = True
         self.open.pop(group.id, None)
         self._views.pop(group.id, None)
-        await asyncio.to_thread(records.remove, group.record.folder)
+        await asyncio.to_thread(folders.remove, group.record.folder)
         self._bus.forget_passing(group.id)
         self._bus.publish({"type": "group-deleted", "id": group.id})
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from paijupyter.jobs.files import sync_folder, to_json, write_all_synced
+from paijupyter.jobs import folders
+from paijupyter.jobs.files import to_json
 from paijupyter.jobs.identity import is_id
 
 SCHEMA = 1
-DRAFT = ".new-"
-GONE = ".gone-"
 Event = Mapping[str, Any]
 
 
@@ -104,25 +101,14 @@ class Record:
 
 def create(record: Record, document: str, submitted: str, commands: Mapping[str, str], first: Event) -> None:
     """Make a job's folder: whole or not at all, also if the machine stops in between."""
-    jobs = record.folder.parent
-    draft = jobs / f"{DRAFT}{record.id}-{uuid.uuid4().hex[:8]}"
-    draft.mkdir(mode=0o700, parents=True)
-    try:
-        for name in ("tasks", "output"):
-            (draft / name).mkdir(mode=0o700)
-        contents = {
-            "job.json": to_json(record.facts) + b"\n",
-            "document.yaml": document.encode("utf-8"),
-            "submitted.yaml": submitted.encode("utf-8", "backslashreplace"),
-            "commands.json": to_json(commands) + b"\n",
-            "events.jsonl": to_json(first) + b"\n",
-        }
-        write_all_synced(draft, contents)
-        draft.rename(record.folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-    sync_folder(jobs)
+    contents = {
+        "job.json": to_json(record.facts) + b"\n",
+        "document.yaml": document.encode("utf-8"),
+        "submitted.yaml": submitted.encode("utf-8", "backslashreplace"),
+        "commands.json": to_json(commands) + b"\n",
+        "events.jsonl": to_json(first) + b"\n",
+    }
+    folders.make(record.folder, contents, ("tasks", "output"))
 
 
 def read(folder: Path) -> Record:
@@ -145,40 +131,12 @@ def read(folder: Path) -> Record:
     return Record(folder, facts)
 
 
-def remove(folder: Path) -> None:
-    """Remove a job folder: from one moment to the next it is no longer there, then its files go."""
-    gone = folder.with_name(f"{GONE}{folder.name}-{uuid.uuid4().hex[:8]}")
-    try:
-        folder.rename(gone)
-    except FileNotFoundError:
-        return
-    sync_folder(folder.parent)
-    shutil.rmtree(gone, ignore_errors=True)
-
-
 def folder_names(jobs: Path) -> set[str]:
     """Return the ids of all job folders."""
     try:
         return {name for name in os.listdir(jobs) if is_id(name)}
     except FileNotFoundError:
         return set()
-
-
-def sweep(jobs: Path, ours: Iterable[str], older_than: float) -> None:
-    """Remove what crashes left behind: drafts and half-removed folders.
-
-    Args:
-        jobs: the folder of job folders.
-        ours: ids that this host is making right now; theirs stay.
-        older_than: time of last change, seconds since the epoch; younger ones may be another host's work.
-    """
-    busy = set(ours)
-    for entry in os.scandir(jobs):
-        prefix = next((each for each in (DRAFT, GONE) if entry.name.startswith(each)), None)
-        if prefix is None or entry.name[len(prefix) :].partition("-")[0] in busy:
-            continue
-        if entry.stat(follow_symlinks=False).st_mtime < older_than:
-            shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _object(line: bytes) -> Event | None:

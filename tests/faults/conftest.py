@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from paijupyter.client import JobsClient
-from paijupyter.jobs.record import DRAFT
+from paijupyter.jobs.folders import DRAFT
 from paijupyter.package import snapshot
 
 # The steps of a job's life at which something is killed; `before` is before submit has answered.
