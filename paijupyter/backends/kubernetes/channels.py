@@ -88,11 +88,12 @@ class Channels:
 
     async def _iterate(self) -> AsyncIterator[tuple[int, bytes]]:
         while True:
+            ended = self._ended  # before the frames: those that came first are among them then
             while self._frames:
                 frame = self._frames.popleft()
                 self._room.release()
                 yield frame
-            if self._ended:
+            if ended:
                 if self._error is not None:
                     raise self._error
                 return

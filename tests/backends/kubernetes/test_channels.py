@@ -45,8 +45,9 @@ async def opened(path: str) -> AsyncIterator[tuple[Channels, Any]]:
         websocket.create_connection, url, subprotocols=["v5.channel.k8s.io"], suppress_origin=True
     )
     connection.settimeout(None)
+    socket = connection.sock  # before anybody reads: it may end at once
     try:
-        yield Channels(connection, asyncio.get_running_loop()), connection.sock
+        yield Channels(connection, asyncio.get_running_loop()), socket
     finally:
         server.stop()
         await server.close_all_connections()
