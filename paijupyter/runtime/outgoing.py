@@ -4,7 +4,6 @@
 that they wait; where nobody comes it goes on after a time.
 """
 
-import json
 import os
 import stat
 import sys
@@ -22,10 +21,9 @@ _TAKEN = "outputs.taken"
 
 def main(argv: "List[str]") -> int:
     """Send or acknowledge the outputs of the pod whose spec is the file ``argv[3]``."""
-    from .pod import own_spec
+    from .pod import own_spec, read_spec
 
-    with open(argv[3], "rb") as stream:
-        spec = own_spec(json.loads(stream.read().decode("utf-8")), os.environ)
+    spec = own_spec(read_spec(argv[3], os.environ), os.environ)
     if argv[2] == "send":
         _send(spec["output"])
     else:

@@ -30,7 +30,7 @@ from .tasks import all_tasks, key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, List, Mapping
+    from typing import Any, Dict, List, Mapping
 
     from .loop import Loop
     from .tasks import Spec
@@ -46,8 +46,7 @@ def main(argv: "List[str]") -> int:
     spec: "Spec" = {"terminationLog": _TERMINATION_LOG}
     started = time.time()
     try:
-        with open(argv[2], "rb") as stream:
-            spec = json.loads(stream.read().decode("utf-8"))
+        spec = read_spec(argv[2], os.environ)
         own = own_spec(spec, os.environ)
         secret = _secret(spec)
         _forget_earlier(own)
@@ -67,13 +66,22 @@ def main(argv: "List[str]") -> int:
     return codes.status(found)
 
 
+def read_spec(path: str, variables: "Mapping[str, str]") -> "Spec":
+    """Read the spec of this pod's job; of several jobs that are one on the cluster, each index is one."""
+    with open(path, "rb") as stream:
+        spec: "Dict[str, Any]" = json.loads(stream.read().decode("utf-8"))
+    if "members" in spec:
+        spec = dict(spec["members"][int(variables.get(INDEX) or 0)], index=0)
+    return spec
+
+
 def own_spec(spec: "Spec", variables: "Mapping[str, str]") -> "Spec":
     """Return the spec of this pod's task, as boot understands it.
 
     Raises:
         Failure: ``internal`` if the variables name no task of the job.
     """
-    role, index = variables.get(ROLE, ""), int(variables.get(INDEX) or 0)
+    role, index = variables.get(ROLE, ""), int(spec.get("index", variables.get(INDEX) or 0))
     tasks = [key(*pair) for pair in all_tasks(spec)]
     own = "%s-%d" % (role, index)
     if own not in tasks:

@@ -22,12 +22,13 @@ from paijupyter.backends.base import (
 )
 from paijupyter.backends.boot import boot_zipapp
 from paijupyter.backends.changes import Changes, Subscription
-from paijupyter.backends.kubernetes import capabilities, entering, journal, remembering, usage
+from paijupyter.backends.kubernetes import bundle, capabilities, entering, journal, remembering, usage
+from paijupyter.backends.kubernetes.bundles import Bundles
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import Pod
 from paijupyter.backends.kubernetes.hub import Hub
-from paijupyter.backends.kubernetes.journal import Journal
+from paijupyter.backends.kubernetes.journal import Journal, Member
 from paijupyter.backends.kubernetes.life import JobRun
 from paijupyter.backends.kubernetes.logs import Lines
 from paijupyter.backends.kubernetes.names import label_value
@@ -66,8 +67,16 @@ class KubernetesBackend:
         self._hub = Hub(transport)
         self._submitter = Submitter(transport, settings, self._asker.cluster, self._boot, place.data)
         self._planner = Planner(transport, settings, self._asker.cluster, self._boot)
+        self._bundles = Bundles(transport)
         self._shared = Shared(
-            transport, settings, self._hub, self._asker, self._submitter, self._changes, Lines()
+            transport,
+            settings,
+            self._hub,
+            self._asker,
+            self._submitter,
+            self._changes,
+            Lines(),
+            self._bundles,
         )
         self._runs: dict[str, JobRun] = {}
         self._beginnings: dict[str, asyncio.Task[None]] = {}
@@ -102,10 +111,17 @@ class KubernetesBackend:
     async def submit_many(
         self, jobs: Sequence[tuple[Job, Mapping[str, str]]]
     ) -> Sequence[PaiJupyterError | None]:
-        """Create jobs side by side, as many at once as the cluster is asked at once; see :meth:`submit`."""
+        """Create jobs side by side; those that differ by values only are one Indexed Job."""
+        new = [each for each in jobs if each[0].id not in self._runs and each[0].id not in self._beginnings]
+        cluster = await self._asker.cluster()
+        bundles, _ = await asyncio.to_thread(bundle.split, new, self._settings, cluster)
+        bundled = await asyncio.gather(*map(self._submit_bundle, bundles))
+        refused = {key: why for found in bundled for key, why in found.items()}
         turn = asyncio.Semaphore(_AT_ONCE)
 
         async def one(job: Job, secrets: Mapping[str, str]) -> PaiJupyterError | None:
+            if job.id in refused:
+                return refused[job.id]
             async with turn:
                 try:
                     await self.submit(job, secrets)
@@ -158,7 +174,7 @@ class KubernetesBackend:
                 yield piece
 
     async def usage(self, job: Job) -> Mapping[str, Usage]:
-        """Return what each running task of the job uses now, where the cluster measures it."""
+        """Return what each running task of the job uses now."""
         run = self._runs.get(job.id)
         return await usage.measure(self._transport, label_value(job.id), run.pods) if run else {}
 
@@ -206,8 +222,14 @@ class KubernetesBackend:
         """Remove what the cluster still has of a final job."""
         self._changes.forget(job.id)
         state = await asyncio.to_thread(journal.load, job)
-        if state is not None:
-            await self._submitter.remove(job)
+        if state is None:
+            return
+        await self._submitter.remove(job)
+        if state.member is not None:
+            try:
+                await self._bundles.leave(state.member)
+            except KubeError as error:
+                raise error.for_people("delete the job") from error
 
     async def close(self) -> None:
         """Let go of everything; the jobs run on."""
@@ -223,16 +245,38 @@ class KubernetesBackend:
 
     async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
         state = await asyncio.to_thread(journal.load, job)
+    async def _submit_bundle(
+        self, jobs: Sequence[tuple[Job, Mapping[str, str]]]
+    ) -> Mapping[str, PaiJupyterError | None]:
+        """Create jobs as one; return for each by its id None, or why none of them was created."""
+        of = [job for job, _ in jobs]
+        begun = asyncio.create_task(self._begin_bundle(of, jobs[0][1]))
+        self._beginnings.update({job.id: begun for job in of})
+        begun.add_done_callback(lambda _: [self._beginnings.pop(job.id, None) for job in of])
+        try:
+            await asyncio.shield(begun)
+        except PaiJupyterError as error:
+            return {job.id: error for job in of}
+        return {job.id: None for job in of}
+
+    async def _begin_bundle(self, jobs: Sequence[Job], secrets: Mapping[str, str]) -> None:
+        await self._submitter.create_bundle(jobs, secrets)
+        for job, member in zip(jobs, bundle.members(jobs), strict=True):
+            state = Journal("started", member=member)
+            await asyncio.to_thread(journal.save, job, state)
+            self._begin_run(job, state)
+        with contextlib.suppress(KubeError):
+            await self._hub.ready()
+
         if state is not None and state.phase == "final":
             return
-        await self._submitter.create(job, secrets)
-        state = state or Journal()
+        state = state or Journal(member=await self._found_in_bundle(job))
+        if state.member is None:
+            await self._submitter.create(job, secrets)
         state.phase = "started"
         await asyncio.to_thread(journal.save, job, state)
         if job.id not in self._runs:
-            # Said first: by the time the watches tell of its pods they may run.
-            self._changes.publish(Change(job.id, state.attempt, "waiting", time.time(), "starting"))
-            self._take_over(job, state)
+            self._begin_run(job, state)
         # Its pods are heard of even if nobody has opened a watch yet.
         with contextlib.suppress(KubeError):
             await self._hub.ready()
@@ -246,7 +290,7 @@ class KubernetesBackend:
                 subscription.put(state.last)
                 continue
             if state is None:
-                state = Journal("started", self._latest_attempt(job))
+                state = Journal("started", self._latest_attempt(job), member=await self._found_in_bundle(job))
             elif state.phase == "creating" and state.attempt == 0:
                 state.phase = "started"
             run = self._take_over(job, state)
@@ -254,11 +298,31 @@ class KubernetesBackend:
 
     def _latest_attempt(self, job: Job) -> int:
         """Return the number of the last attempt of a job that another host submitted."""
+    async def _found_in_bundle(self, job: Job) -> Member | None:
+        """Return where a job is one of a bundle that an earlier engine, or another host, has made."""
+        if not job.group:
+            return None
+        with contextlib.suppress(KubeError):
+            await self._hub.ready()
+        return self._hub.member_of(job.id)
+
         return max((each.attempt for each in self._hub.jobs_of(label_value(job.id))), default=0)
 
     def _take_over(self, job: Job, state: Journal) -> JobRun:
         run = self._runs[job.id] = JobRun(job, self._shared, state, on_done=self._forget)
+    def _begin_run(self, job: Job, state: Journal) -> None:
+        """Take a new job over, and say what the watches may have told of it already."""
+        # Said first: by the time the watches tell of its pods they may run.
+        self._changes.publish(Change(job.id, state.attempt, "waiting", time.time(), "starting"))
+        run = self._take_over(job, state)
+        if run.current.reason != "submitting":
+            self._changes.publish(run.current)
+
         run.begin()
+        if job.id in self._runs:  # since the journal was asked for
+            return self._runs[job.id]
+        if state.member is not None:
+            self._hub.enroll(label_value(job.id), state.member)
         return run
 
     def _pod(self, job: Job, key: str) -> Pod:

@@ -42,7 +42,7 @@ async def delete_jobs(transport: KubeTransport, jobs: Sequence[KubeJob]) -> None
         for job in jobs
     }
     # Without a propagation policy a Job leaves its pods behind (kubernetes-client/python#234).
-    await asyncio.gather(*(_delete(transport, path) for path in found))
+    await asyncio.gather(*(delete(transport, path) for path in found))
 
 
 async def objects_left(transport: KubeTransport, label: str, attempt: int) -> int:
@@ -71,13 +71,12 @@ async def tidy(transport: KubeTransport, job: Job, journal: Journal) -> None:
 
     What cannot be done now is no failure of the job's: deleting the job deletes it all.
     """
-    name = names.base(job.name)
-    last = journal.last
+    name, last = names.base(job.name), journal.last
     told = {} if last is None else {**asdict(last), "tasks": []}
     body = {"metadata": {"annotations": {FINAL: json.dumps(told)}}}
     try:
         await transport.open()
-        await _delete(transport, core("secrets", name, namespace=transport.namespace))
+        await delete(transport, core("secrets", name, namespace=transport.namespace))
         await transport.request(
             "PATCH",
             core("configmaps", name, namespace=transport.namespace),
@@ -90,7 +89,12 @@ async def tidy(transport: KubeTransport, job: Job, journal: Journal) -> None:
             _log.warning("objects of job %s are not tidied up: %s", job.id, error)
 
 
-async def _delete(transport: KubeTransport, path: str) -> None:
+async def delete(transport: KubeTransport, path: str) -> None:
+    """Delete an object and what it owns; one that is gone is no failure.
+
+    Raises:
+        KubeError: the cluster did not.
+    """
     try:
         await transport.request("DELETE", path, body={"propagationPolicy": "Background"}, timeout=30)
     except KubeError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from paijupyter.backends.kubernetes import labels
@@ -136,6 +136,10 @@ class KubeJob:
         unit: uid of what a queue admits: the JobSet's, or its own.
         completed: indexes that have succeeded.
         failed: indexes that have failed, where the Job counts them.
+        base: what the names of the job's objects begin with.
+        members: ids of the jobs that it is, an index each; empty for a Job of one job.
+        shared: whether this is the view of one of them: what is said of indexes is of its own, as 0.
+        settled: of such a view, all indexes that have ended.
         gone: whether it was seen to vanish.
     """
 
@@ -154,7 +158,28 @@ class KubeJob:
     created_at: float = 0.0
     deleted_at: float | None = None
     conditions: Mapping[str, Condition] = ()  # type: ignore[assignment]  # always given
+    base: str = ""
+    members: tuple[str, ...] = ()
+    shared: bool = False
+    settled: frozenset[int] = frozenset()
     gone: bool = False
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a pod of it may still come or run."""
+        return not self.gone and not (self.shared and (self.completed or self.failed))
+
+    def of_member(self, index: int, job: str) -> KubeJob:
+        """Return it as the job of one index sees it; how the others fare is none of its affairs."""
+        return replace(
+            self,
+            job=job,
+            completed=frozenset({0} if index in self.completed else ()),
+            failed=frozenset({0} if index in self.failed else ()),
+            conditions={key: each for key, each in self.conditions.items() if key == "Suspended"},
+            settled=self.completed | self.failed,
+            shared=True,
+        )
 
 
 def pod_of(data: Object) -> Pod:
@@ -211,7 +236,14 @@ def job_of(data: Object) -> KubeJob:
         conditions=_conditions(
             status, ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet")
         ),
+        base=str(marks.get(labels.NAME) or ""),
+        members=_members(meta),
     )
+
+
+def _members(meta: Object) -> tuple[str, ...]:
+    noted = str((meta.get("annotations") or {}).get(labels.MEMBERS) or "")
+    return tuple(noted.split(",")) if noted else ()
 
 
 def seconds(text: Any) -> float | None:

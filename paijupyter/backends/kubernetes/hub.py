@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from paijupyter.backends.kubernetes import labels
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod, job_of, pod_of
+from paijupyter.backends.kubernetes.journal import Member
 from paijupyter.backends.kubernetes.paths import batch, core
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.backends.kubernetes.watch import Reflector
@@ -35,6 +37,8 @@ class Hub:
     def __init__(self, transport: KubeTransport) -> None:
         self._transport = transport
         self._listeners: dict[str, Listener] = {}
+        self._members: dict[str, Member] = {}
+        self._labels: dict[tuple[str, int], str] = {}
         self._pods = Reflector(transport, lambda: self._path("pods"), labels.ours(), pod_of, self._tell_pod)
         self._jobs = Reflector(transport, lambda: self._path("jobs"), labels.ours(), job_of, self._tell_job)
         self._tasks: list[asyncio.Task[None]] = []
@@ -79,18 +83,36 @@ class Hub:
                 return
             await self._news(left)
 
+    def enroll(self, label: str, member: Member) -> None:
+        """Take what is of one index of a bundle for a job's own."""
+        self._members[label] = member
+        self._labels[member.label, member.index] = label
+
+    def member_of(self, job_id: str) -> Member | None:
+        """Return where a job is one of a bundle that is there now."""
+        for job in list(self._jobs.objects.values()):
+            if job_id in job.members:
+                return Member(job.base, job.job, job.members.index(job_id), len(job.members))
+        return None
+
     def join(self, label: str, listener: Listener) -> None:
         """Tell a listener of a job's objects: those that are there at once, then what changes."""
         self._listeners[label] = listener
+        member = self._members.get(label)
         for job in self.jobs_of(label):
             listener.see_job(job, False)
+        for job in self.jobs_of(member.label) if member else ():
+            listener.see_job(job.of_member(member.index, label), False)  # type: ignore[union-attr]
         for pod in list(self._pods.objects.values()):
-            if pod.job == label:
-                listener.see_pod(pod, False)
+            if self._label_of(pod) == label:
+                listener.see_pod(_own(pod, label), False)
 
     def leave(self, label: str) -> None:
         """Tell nothing of a job any more."""
         self._listeners.pop(label, None)
+        member = self._members.pop(label, None)
+        if member is not None:
+            self._labels.pop((member.label, member.index), None)
 
     def jobs_of(self, label: str) -> Iterator[KubeJob]:
         """Return the Jobs of a job that are there now."""
@@ -108,14 +130,23 @@ class Hub:
         return of(plural, namespace=self._transport.namespace)
 
     def _tell_pod(self, pod: Pod, gone: bool) -> None:
-        listener = self._listeners.get(pod.job)
+        label = self._label_of(pod)
+        listener = self._listeners.get(label)
         if listener is not None:
-            listener.see_pod(pod, gone)
+            listener.see_pod(_own(pod, label), gone)
 
     def _tell_job(self, job: KubeJob, gone: bool) -> None:
         listener = self._listeners.get(job.job)
         if listener is not None:
             listener.see_job(job, gone)
+        for index in range(len(job.members)):
+            label = self._labels.get((job.job, index), "")
+            listener = self._listeners.get(label)
+            if listener is not None:
+                listener.see_job(job.of_member(index, label), gone)
+
+    def _label_of(self, pod: Pod) -> str:
+        return self._labels.get((pod.job, pod.index), pod.job)
 
     async def _news(self, seconds: float | None) -> None:
         events = [self._closed, self._pods.news, self._jobs.news]
@@ -129,3 +160,8 @@ class Hub:
                 await asyncio.gather(*waits, return_exceptions=True)
         self._pods.news.clear()
         self._jobs.news.clear()
+
+
+def _own(pod: Pod, label: str) -> Pod:
+    """Return a pod as its job sees it: of a bundle, as that of its only task."""
+    return pod if pod.job == label else replace(pod, job=label, index=0)

@@ -14,6 +14,23 @@ from paijupyter.backends.outcome import Outcome, change_of
 Phase = Literal["creating", "started", "final"]
 
 
+@dataclass(frozen=True)
+class Member:
+    """Where a job is one of a bundle, see ``bundle.py``.
+
+    Attributes:
+        name: of the bundle's objects.
+        label: what stands for the id of the job on them.
+        index: of the job's pod.
+        count: how many jobs there are.
+    """
+
+    name: str
+    label: str
+    index: int
+    count: int
+
+
 @dataclass
 class Journal:
     """What has been decided for a job.
@@ -26,6 +43,7 @@ class Journal:
         stop: whether somebody asked to stop it.
         outcome: how the current attempt ends, once decided.
         last: the final change, once all pods had ended.
+        member: where its first attempt is one of a bundle's; see ``bundle.py``.
     """
 
     phase: Phase = "creating"
@@ -35,6 +53,7 @@ class Journal:
     stop: bool = False
     outcome: Outcome | None = None
     last: Change | None = None
+    member: Member | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -48,6 +67,8 @@ class Journal:
             known["outcome"] = Outcome(**known["outcome"])
         if known.get("last"):
             known["last"] = change_of(known["last"])
+        if known.get("member"):
+            known["member"] = Member(**known["member"])
         return cls(**known)
 
 

@@ -29,6 +29,8 @@ SUBMITTED = "paijupyter.io/submitted"
 """Annotation of the owner: when everything of the job had been created."""
 USED_AT = "paijupyter.io/used-at"
 """Annotation of what jobs share: when a job was last made that needs it."""
+MEMBERS = "paijupyter.io/members"
+"""Annotation of the Job of a bundle: the ids of its jobs, in the order of the indexes."""
 NEEDS = "paijupyter.io/needs"
 """Annotation of the owner: names of the shared ConfigMaps that its pods mount."""
 

@@ -190,7 +190,7 @@ class JobRun:
         if self.journal.attempt:
             await self._patiently(
                 "start the next attempt",
-                lambda: self._shared.submitter.start_attempt(self.job, self.journal.attempt),
+                lambda: self._shared.submitter.start_attempt(self.job, self.journal),
             )
         self.journal.phase = "started"
         await self._note()
@@ -261,7 +261,7 @@ class JobRun:
         mine = [each for (number, _), each in self._followers.items() if number == self._attempt.number]
         await asyncio.gather(*(each.catch_up(_CATCH_UP) for each in mine))
         try:
-            await ending.delete_jobs(self._shared.transport, left)
+            await self._shared.bundles.end(self.journal.member, left, self._attempt.live_pods)
             self.trouble = None
         except KubeError as error:
             self.trouble = error
@@ -272,7 +272,7 @@ class JobRun:
     async def _is_empty(self) -> bool:
         """Say whether nothing of an attempt that is to end is left, and nothing will come any more."""
         attempt = self._attempt
-        if attempt.live_pods or any(not job.gone for job in attempt.jobs.values()):
+        if attempt.live_pods or any(job.has_more for job in attempt.jobs.values()):
             return False
         if attempt.jobs:
             return True
@@ -281,7 +281,7 @@ class JobRun:
     async def _is_really_lost(self) -> bool:
         """Ask the cluster itself: what the watches have not heard of yet is not lost."""
         try:
-            found = await ending.objects_left(self._shared.transport, self._label, self._attempt.number)
+            found = await self._shared.bundles.objects_left(self.journal, self._label)
         except KubeError as error:
             self.trouble = error
             return False
@@ -368,7 +368,7 @@ class JobRun:
         self.journal.phase = "final"
         self.journal.last = self.current = replace(change, tasks=self.current.tasks)
         await self._note()
-        await ending.tidy(self._shared.transport, self.job, self.journal)
+        await self._shared.bundles.tidy(self.job, self.journal)
         self._shared.hub.leave(self._label)
         self._on_done(self.job.id)
         self._shared.changes.publish(change)

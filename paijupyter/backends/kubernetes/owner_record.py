@@ -50,10 +50,17 @@ def read(owner: Mapping[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) and found.get("schema") == SCHEMA else {}
 
 
-def parcels(owner: Mapping[str, Any]) -> list[Parcel]:
-    """Return the parcels of a job as they were when it was created."""
-    found = []
-    for each in read(owner).get("parcels") or ():
+def parcels(owner: Mapping[str, Any], index: int | None = None) -> list[Parcel]:
+    """Return the parcels of a job as they were when it was created.
+
+    Args:
+        owner: its owner, or that of its bundle.
+        index: of the job in its bundle.
+    """
+    found, of = [], read(owner)
+    if index is not None:
+        of = of["jobs"][index] if index < len(of.get("jobs") or ()) else {}
+    for each in of.get("parcels") or ():
         mounted = Mounted(each["volume"], tuple(each["mounts"])) if each["volume"] else None
         found.append(Parcel(each["sha256"], each["way"], each["told"], mounted))
     return found

@@ -29,9 +29,16 @@ async def unfinished(transport: KubeTransport) -> list[Mapping[str, Any]]:
         for owner in page.get("items") or ():
             marks = owner["metadata"].get("annotations") or {}
             record = owner_record.read(owner)
-            if record and labels.SUBMITTED in marks and FINAL not in marks:
-                found.append(record)
+            if record and labels.SUBMITTED in marks:
+                found += _unfinished(record, marks)
         following = (page.get("metadata") or {}).get("continue")
         if not following:
             return found
         query = {**query, "continue": following}
+
+
+def _unfinished(record: Mapping[str, Any], marks: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    """Return the records in an owner: its own, or those of a bundle."""
+    if "jobs" in record:
+        return [each for index, each in enumerate(record["jobs"]) if f"{FINAL}-{index}" not in marks]
+    return [] if FINAL in marks else [record]

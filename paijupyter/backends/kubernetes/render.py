@@ -26,7 +26,8 @@ from paijupyter.errors import PaiJupyterError
 Object = dict[str, Any]
 STARTING = ("Job", "JobSet")
 """Kinds of objects that start pods."""
-_COUNTS_PER_TASK = (1, 29)
+COUNTS_PER_TASK = (1, 29)
+"""Version of Kubernetes from which a failure of one index ends no other."""
 JOB_FILE = "job.json"
 """Key of the owner with everything that another host needs to take the job over."""
 
@@ -43,6 +44,7 @@ class Frame:
         boot: name of the ConfigMap with the boot file; "" for a manifest of the user's, which needs none.
         parcels: its packages.
         pull_secret: name of the Secret with credentials of registries that the document brings, or "".
+        secret: name of the Secret with the values of its secrets where that is not its own, or "".
     """
 
     job: Job
@@ -52,6 +54,7 @@ class Frame:
     boot: str
     parcels: Sequence[Parcel]
     pull_secret: str = ""
+    secret: str = ""
 
     @property
     def name(self) -> str:
@@ -135,7 +138,7 @@ def own(frame: Frame, values: Mapping[str, str], key: str, logins: Mapping[str, 
     """
     if written.manifest_of(frame.job):
         return []
-    objects = [_secret(frame, values, key), _service(frame)]
+    objects = [_service(frame)] if frame.secret else [_secret(frame, values, key), _service(frame)]
     if frame.pull_secret:
         objects.append(_pull_secret(frame, logins))
     return objects
@@ -185,7 +188,9 @@ def _job(frame: Frame, role: str, number: int) -> Object:
             role,
             number,
             frame.settings,
-            volumes.of_role(job, role, number, frame.settings, frame.boot, _packages(frame, number)),
+            volumes.of_role(
+                job, role, number, frame.settings, frame.boot, _packages(frame, number), frame.secret
+            ),
             pull_secrets=[frame.pull_secret] if frame.pull_secret else [],
             refuses_root=frame.cluster.refuses_root,
         ),
@@ -212,7 +217,7 @@ def _tries(again: int, cluster: Cluster) -> dict[str, int]:
     Counted per task where that is known (1.29): else the first failure makes the cluster delete all others,
     and how many may fail is the job's own policy.
     """
-    old = (0, 0) < cluster.version < _COUNTS_PER_TASK
+    old = (0, 0) < cluster.version < COUNTS_PER_TASK
     return {"backoffLimit" if old else "backoffLimitPerIndex": again}
 
 

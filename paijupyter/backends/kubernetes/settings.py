@@ -75,6 +75,7 @@ class KubeSettings:
     keep_folder: str = "paijupyter-jobs"
     barrier_timeout: int = 1800
     stuck_after: int = 180
+    indexed_from: int = 10
     outputs_wait: int = 600
     grace_seconds: int = 10
     log_limit_bytes: int = 2**33
@@ -252,6 +253,11 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         "stuck_after",
         reading.seconds,
         "after how long something that never ends by itself is called stuck; default: 3m",
+    ),
+    "indexedFrom": (
+        "indexed_from",
+        reading.whole,
+        "so many experiments that differ by values only are one Indexed Job; default: from 10 on, 0: never",
     ),
     "graceSeconds": (
         "grace_seconds",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paijupyter.backends.changes import Changes
+from paijupyter.backends.kubernetes.bundles import Bundles
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.hub import Hub
 from paijupyter.backends.kubernetes.logs import Lines
@@ -24,3 +25,4 @@ class Shared:
     submitter: Submitter
     changes: Changes
     lines: Lines
+    bundles: Bundles

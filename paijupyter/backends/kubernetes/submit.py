@@ -14,6 +14,7 @@ from typing import Any
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import (
+    bundle,
     ending,
     fetched,
     gang,
@@ -30,6 +31,7 @@ from paijupyter.backends.kubernetes.create import Creator, Object, owned
 from paijupyter.backends.kubernetes.delivery import boot_file, ladder
 from paijupyter.backends.kubernetes.delivery.parcels import Parcel
 from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.journal import Journal, Member
 from paijupyter.backends.kubernetes.render import Frame
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.spec import task_spec
@@ -86,8 +88,31 @@ class Submitter:
             task.add_done_callback(lambda _: self._underway.pop(job.id, None))
         await asyncio.shield(task)
 
-    async def start_attempt(self, job: Job, number: int) -> None:
+    async def create_bundle(self, jobs: Sequence[Job], secrets: Mapping[str, str]) -> None:
+        """Create the first attempts of jobs as one Indexed Job; all of them or none.
+
+        Raises:
+            PaiJupyterError: what the cluster has against it; nothing is left of it then.
+        """
+        made: list[Object] = []
+        try:
+            frame = await self._frame(bundle.as_one(jobs), await self._parcels(jobs[0]))
+            wanted = render.owner(frame, await asyncio.to_thread(bundle.record, frame, jobs))
+            made.append(wanted)
+            owner = await self._creator.create(wanted)
+            await self._share_and_own(frame, secrets, {}, owner, made)
+            await self._make_all(bundle.attempt(frame, jobs), owner, made)
+            await self._note_submitted(owner)
+        except BaseException as error:
+            await asyncio.shield(self._creator.take_back(made))
+            raise _explained(error, "create the jobs") from error
+
+    async def start_attempt(self, job: Job, journal: Journal) -> None:
         """Create the objects of a further attempt of a job that is there; asked twice, once.
+
+        Args:
+            job: the job.
+            journal: with the number of the attempt.
 
         Raises:
             NotFound: the job is no longer there.
@@ -96,11 +121,15 @@ class Submitter:
         made: list[Object] = []
         try:
             owner = await self._creator.find(_bare_owner(job))
+            if owner is None and journal.member is not None:
+                owner = await self._out_of_bundle(job, journal.member, made)
             if owner is None:
                 raise NotFound("Job", job.name, "Its owner ConfigMap is gone from the cluster.")
             frame = await self._frame(job, await self._parcels_again(job, owner))
+            if journal.member is not None:
+                frame = replace(frame, secret=journal.member.name)
             await self._share_boot(frame, owner)
-            await self._attempt(frame, number, owner, made)
+            await self._attempt(frame, journal.attempt, owner, made)
         except BaseException as error:
             await asyncio.shield(self._creator.take_back(made))
             raise _explained(error, "start the next attempt") from error
@@ -160,22 +189,50 @@ class Submitter:
             owner = await self._own(frame, made)
             if labels.SUBMITTED in (owner["metadata"].get("annotations") or {}):
                 return
-            shared = [dict(o) for each in frame.parcels for o in each.shared]
-            if frame.boot:
-                boot = await asyncio.to_thread(self._boot_bytes)
-                shared.append(render.boot_object(frame.boot, boot))
-            own = render.own(frame, secrets, randomness.token_hex(_KEY_BYTES), logins)
-            await _all(
-                *(self._creator.share(each) for each in shared),
-                *(self._make(each, owner, made) for each in own),
-            )
+            await self._share_and_own(frame, secrets, logins, owner, made)
             await self._attempt(frame, 0, owner, made)
-            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            await self._creator.annotate(owner, {labels.SUBMITTED: now})
-            self._sweep_now_and_then()
+            await self._note_submitted(owner)
         except BaseException as error:
             await asyncio.shield(self._creator.take_back(made))
             raise _explained(error, "create the job") from error
+
+    async def _share_and_own(
+        self,
+        frame: Frame,
+        secrets: Mapping[str, str],
+        logins: Mapping[str, Any],
+        owner: Object,
+        made: list[Object],
+    ) -> None:
+        """See that what jobs share is there, and create what lasts as long as the job."""
+        shared = [dict(o) for each in frame.parcels for o in each.shared]
+        if frame.boot:
+            shared.append(render.boot_object(frame.boot, await asyncio.to_thread(self._boot_bytes)))
+        own = render.own(frame, secrets, randomness.token_hex(_KEY_BYTES), logins)
+        await _all(
+            *(self._creator.share(each) for each in shared),
+            *(self._make(each, owner, made) for each in own),
+        )
+
+    async def _note_submitted(self, owner: Object) -> None:
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        await self._creator.annotate(owner, {labels.SUBMITTED: now})
+        self._sweep_now_and_then()
+
+    async def _out_of_bundle(self, job: Job, member: Member, made: list[Object]) -> Object | None:
+        """Create the owner and the Service of a job that was one of a bundle until now.
+
+        The bundle's Secret stays until the last of its jobs has ended, and serves this one too.
+        """
+        bundled = await self._creator.find({**_bare_owner(job), "metadata": {"name": member.name}})
+        if bundled is None:
+            return None
+        parcels = owner_record.parcels(bundled, member.index)
+        frame = replace(await self._frame(job, parcels), secret=member.name)
+        owner = await self._own(frame, made)
+        await self._share_and_own(frame, {}, {}, owner, made)
+        await self._note_submitted(owner)
+        return owner
 
     async def _own(self, frame: Frame, made: list[Object]) -> Object:
         """Create the owner. One of an earlier, interrupted submission is brought up to date and goes on."""
@@ -200,7 +257,9 @@ class Submitter:
             storages=volumes.storages_told(job, settings),
             kept=bool(settings.keep_claim),
         )
-        objects = render.attempt(frame, number, spec)
+        await self._make_all(render.attempt(frame, number, spec), owner, made)
+
+    async def _make_all(self, objects: Sequence[Object], owner: Object, made: list[Object]) -> None:
         starting = [each for each in objects if each["kind"] in render.STARTING]
         await _all(*(self._make(each, owner, made) for each in objects if each not in starting))
         # Pods wait long for a ConfigMap that comes after them, so what starts them comes last.

@@ -32,6 +32,7 @@ def of_role(
     settings: KubeSettings,
     boot: str,
     parcels: Sequence[Mounted],
+    secret: str = "",
 ) -> list[Mounted]:
     """Return all volumes of the pods of a role.
 
@@ -42,6 +43,7 @@ def of_role(
         settings: of the profile.
         boot: name of the ConfigMap with the boot file.
         parcels: the packages, see ``delivery``.
+        secret: name of the Secret with the values of its secrets; "": the job's own.
     """
     name = names.base(job.name)
     return [
@@ -49,7 +51,7 @@ def of_role(
         mounted("spec", {"configMap": {"name": names.spec_name(name, attempt)}}, layout.SPEC_FOLDER),
         mounted(
             "secrets",
-            {"secret": {"secretName": name, "defaultMode": secret_mode(settings)}},
+            {"secret": {"secretName": secret or name, "defaultMode": secret_mode(settings)}},
             layout.SECRETS_FOLDER,
         ),
         *parcels,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 
 import pytest
 
@@ -51,6 +52,24 @@ def test_a_pod_that_cannot_begin_says_so(make_job):
     assert (ended["status"], ended["reason"]) == (49, "internal")
     assert "stranger-0" in ended["message"]
     assert ended["message"] in job.pods["worker-0"].log
+
+
+def test_an_index_of_several_jobs_is_the_only_task_of_its_job(make_job):
+    """T3: experiments that are one Indexed Job have one spec file, with a member for each index."""
+    job = make_job(worker=1)
+    pod = job.pods["worker-0"]
+    mine = {"run": str(pod.run_folder), "terminationLog": str(pod.home / "termination-log")}
+    commands = {"worker": "echo mine $PAI_TASK_INDEX; echo out > $PAI_OUTPUT_DIR/file"}
+    pod.changes = {"members": [{}, {}, {**job.spec, **mine, "commands": commands, "fetchSeconds": 0}]}
+    pod.variables["JOB_COMPLETION_INDEX"] = "2"
+    pod.start()
+    while not pod.log.count("Outputs wait"):
+        assert not pod.ended, pod.log
+        time.sleep(0.02)
+    assert b"out\n" in pod.outputs("send")
+    pod.outputs("taken")
+    assert pod.end()["status"] == 0
+    assert pod.log.startswith("mine 0\n")
 
 
 def test_secrets_are_masked_and_there(make_job):
