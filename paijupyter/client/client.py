@@ -236,10 +236,14 @@ class JobsClient:
         folder: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        group: str | None = None,
     ) -> dict[str, Any]:
-        """Return a page of jobs, latest first: ``{jobs, next, seq}``."""
+        """Return a page of jobs, latest first: ``{jobs, next, seq}``.
+
+        ``group`` names the group whose jobs are meant; ``-`` means jobs of no group.
+        """
         query = {"state": state, "profile": profile, "folder": folder, "limit": limit, "cursor": cursor}
-        return dict(self.ask("GET", "/v1/jobs", query))
+        return dict(self.ask("GET", "/v1/jobs", {**query, "group": group}))
 
     def get(self, ref: str, *, folder: str | None = None, kernel: str | None = None) -> View:
         """Return a job by id, name, short name, or ``last`` (of a folder or kernel)."""

@@ -72,6 +72,7 @@ VERBS: tuple[Verb, ...] = (
         "List jobs, the latest first.",
         (
             Option("--groups", "List groups of experiments", kind="flag", default="jobs"),
+            Option("--all", "Also each job of a group", kind="flag", default="a group is one row"),
             GROUP,
             Option(
                 "--state",

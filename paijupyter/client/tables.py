@@ -16,14 +16,29 @@ _BY = {"built-in": "built in", "administrator": "administrator", "user": "you"}
 
 
 def job_rows(views: Sequence[Mapping[str, Any]], now: datetime | None = None) -> list[tuple[str, ...]]:
-    """Return one row per job: state, name, profile, tasks ready of all, time, and the line of its state."""
+    """Return one row per job: state, name, profile, tasks ready of all, time, and the line of its state.
+
+    A group among them has its number of experiments, and how many are in each state.
+    """
     rows: list[tuple[str, ...]] = []
     for view in views:
+        if "counts" in view:
+            rows.append(_group_row(view, now))
+            continue
         found = card.facts(view, now=now)
         state = f"{found.icon} {found.state}"
         profile = str(view.get("profile") or "")
         rows.append((state, found.name, profile, _ready(view), found.time, _what(found)))
     return rows
+
+
+def _group_row(view: Mapping[str, Any], now: datetime | None) -> tuple[str, ...]:
+    from paijupyter.client.group_card import counted
+
+    state = f"{words.ICONS.get(str(view['state']), '○')} {view['state']}"
+    name, profile = f"{view['name']} ({view['total']})", str(view.get("profile") or "")
+    time = words.elapsed(view.get("submittedAt"), view.get("endedAt"), now)
+    return (state, name, profile, "", time, counted(view))
 
 
 def _ready(view: Mapping[str, Any]) -> str:

@@ -117,8 +117,18 @@ def run(
 def _list(client: JobsClient, options: Namespace, origin: Origin) -> Reply:
     limit = whole(options.limit, "--limit") or 20
     folder = str(origin.folder) if options.here else None
-    found = client.list(state=options.state, profile=options.profile, folder=folder, limit=limit)
-    views = found["jobs"]
+    # A table folds groups; a program that reads JSON, and who asks for a state, wants the jobs themselves.
+    folds = not (options.all or options.state or options.json)
+    found = client.list(
+        state=options.state,
+        profile=options.profile,
+        folder=folder,
+        limit=limit,
+        group="-" if folds else None,
+    )
+    groups = client.groups.list(folder=folder, limit=limit)["groups"] if folds else []
+    groups = [each for each in groups if options.profile in (None, each.get("profile"))]
+    views = sorted([*found["jobs"], *groups], key=lambda each: str(each["submittedAt"]), reverse=True)[:limit]
     if not views:
         return Reply("No jobs.", [], "No jobs.")
     rows = tables.job_rows(views)

@@ -243,6 +243,7 @@ class Service(Protocol):
         folder: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        group: str | None = None,
     ) -> dict[str, Any]:
         """Return a page of jobs, latest first."""
 

@@ -199,8 +199,11 @@ class Index:
         folder: str | None,
         limit: int,
         cursor: str | None,
+        group: str | None = None,
     ) -> tuple[list[Row], str | None]:
         """Return up to ``limit`` jobs, latest first, and the cursor of the next page or None.
+
+        ``group`` is the id of a group whose jobs are meant; "" means those of no group.
 
         A job that is added meanwhile moves none from one page to another.
         """
@@ -213,6 +216,9 @@ class Index:
             if value is not None:
                 where.append(f"{column} = ?")
                 values.append(value)
+        if group is not None:
+            where.append("sweep = ?" if group else "sweep IS NULL")
+            values += [group] if group else []
         if cursor is not None:
             where.append("id < ?")
             values.append(_read_cursor(cursor))

@@ -243,6 +243,7 @@ class JobService:
         folder: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        group: str | None = None,
     ) -> dict[str, Any]:
         """Return a page of jobs, latest first: ``{jobs, next, seq}``.
 
@@ -252,6 +253,7 @@ class JobService:
             folder: folder the jobs were submitted from.
             limit: number of jobs, from 1 to 1000.
             cursor: the ``next`` of the page before.
+            group: a group whose jobs are meant; ``-`` for those of no group.
         """
         states = [each for each in (state or "").split(",") if each]
         unknown = [each for each in states if each not in STATES]
@@ -260,7 +262,8 @@ class JobService:
         if not 1 <= limit <= LIMIT:
             raise UsageProblem(f"Limit must be from 1 to {LIMIT}.")
         self._catalog.look_around()
-        rows, following = self._catalog.index.page(states, profile, folder, limit, cursor)
+        of = None if group is None else "" if group == "-" else str(self.groups.get(group)["id"])
+        rows, following = self._catalog.index.page(states, profile, folder, limit, cursor, of)
         return {
             "jobs": [self._catalog.view(row) for row in rows],
             "next": following,

@@ -23,6 +23,13 @@ class Chunk:
     attempt: int = 0
 
 
+class FakeGroups:
+    """No groups."""
+
+    def list(self, **filters: Any) -> dict[str, Any]:
+        return {"groups": [], "next": None, "seq": 1}
+
+
 class FakeClient:
     def __init__(self) -> None:
         self.view: dict[str, Any] = {
@@ -31,6 +38,7 @@ class FakeClient:
             "profile": "local",
             "state": "waiting",
             "reason": "queued",
+            "submittedAt": "2026-11-30T10:00:00Z",
             "roles": {"worker": {"instances": 2, "states": {}}},
         }
         self.final: dict[str, Any] = {**self.view, "state": "succeeded", "reason": ""}
@@ -38,6 +46,7 @@ class FakeClient:
         self.submitted: list[Mapping[str, Any]] = []
         self.error: BaseException | None = None
         self.asked: list[Any] = []
+        self.groups = FakeGroups()
 
     def _answer(self, value: Any) -> Any:
         if self.error is not None:
@@ -287,7 +296,8 @@ def test_lists_are_plain_and_stable(client: FakeClient, capsys: Captured) -> Non
     assert head.split() == ["state", "name", "profile", "tasks", "time", "what"]
     assert first.startswith("○ waiting    train-k3f2qd  local")
     assert second.startswith("✓ succeeded  train-k3f2qd  local")
-    assert client.asked[0] == {"state": "failed", "profile": None, "folder": os.getcwd(), "limit": 3}
+    asked = {"state": "failed", "profile": None, "folder": os.getcwd(), "limit": 3, "group": None}
+    assert client.asked[0] == asked
     assert main(["list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [each["name"] for each in listed] == ["train-k3f2qd"] * 2

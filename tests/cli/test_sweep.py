@@ -58,6 +58,9 @@ def test_a_sweep_from_the_first_look_to_the_last_trace(paijob: Any) -> None:
     code, out, _ = paijob(*sweep, "--only", "1,3", "--wait", "-v")
     assert code == 0 and "echo code=0;" in out  # both are kept, nothing runs
     assert len(json.loads(paijob("list", "--json")[1])) == 3
+    folded, opened = paijob("list")[1].splitlines(), paijob("list", "--all")[1].splitlines()
+    assert len(folded) == 2 and "demo (3)" in folded[1] and "1 failed · 2 succeeded" in folded[1]
+    assert len(opened) == 4 and "demo (3)" not in "".join(opened)
 
     code, out, _ = paijob("logs", "--group", "demo")
     assert out.splitlines() == [

@@ -125,6 +125,7 @@ class FakeService:
         folder: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
+        group: str | None = None,
     ) -> dict[str, Any]:
         self._look()
         views = [view for view in self._views() if folder is None or view["context"].get("folder") == folder]
