@@ -45,7 +45,7 @@ def _end(facts: Path) -> None:
         if pid == os.getpid():
             return
         os.kill(pid, signal.SIGTERM)
-        until(lambda: not _alive(pid), seconds=5, why="the engine to end")
+        until(lambda: not _alive(pid), why="the engine to end")
 
 
 def _alive(pid: int) -> bool:
