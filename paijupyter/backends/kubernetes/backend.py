@@ -243,8 +243,6 @@ class KubernetesBackend:
         await self._hub.close()
         await self._transport.close()
 
-    async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
-        state = await asyncio.to_thread(journal.load, job)
     async def _submit_bundle(
         self, jobs: Sequence[tuple[Job, Mapping[str, str]]]
     ) -> Mapping[str, PaiJupyterError | None]:
@@ -268,6 +266,8 @@ class KubernetesBackend:
         with contextlib.suppress(KubeError):
             await self._hub.ready()
 
+    async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
+        state = await asyncio.to_thread(journal.load, job)
         if state is not None and state.phase == "final":
             return
         state = state or Journal(member=await self._found_in_bundle(job))
@@ -296,8 +296,6 @@ class KubernetesBackend:
             run = self._take_over(job, state)
             subscription.put(run.current)
 
-    def _latest_attempt(self, job: Job) -> int:
-        """Return the number of the last attempt of a job that another host submitted."""
     async def _found_in_bundle(self, job: Job) -> Member | None:
         """Return where a job is one of a bundle that an earlier engine, or another host, has made."""
         if not job.group:
@@ -306,10 +304,10 @@ class KubernetesBackend:
             await self._hub.ready()
         return self._hub.member_of(job.id)
 
+    def _latest_attempt(self, job: Job) -> int:
+        """Return the number of the last attempt of a job that another host submitted."""
         return max((each.attempt for each in self._hub.jobs_of(label_value(job.id))), default=0)
 
-    def _take_over(self, job: Job, state: Journal) -> JobRun:
-        run = self._runs[job.id] = JobRun(job, self._shared, state, on_done=self._forget)
     def _begin_run(self, job: Job, state: Journal) -> None:
         """Take a new job over, and say what the watches may have told of it already."""
         # Said first: by the time the watches tell of its pods they may run.
@@ -318,11 +316,13 @@ class KubernetesBackend:
         if run.current.reason != "submitting":
             self._changes.publish(run.current)
 
-        run.begin()
+    def _take_over(self, job: Job, state: Journal) -> JobRun:
         if job.id in self._runs:  # since the journal was asked for
             return self._runs[job.id]
         if state.member is not None:
             self._hub.enroll(label_value(job.id), state.member)
+        run = self._runs[job.id] = JobRun(job, self._shared, state, on_done=self._forget)
+        run.begin()
         return run
 
     def _pod(self, job: Job, key: str) -> Pod:
