@@ -233,7 +233,7 @@ def _exec(parsed: Namespace) -> int:
 def _reply(parsed: Namespace) -> int:
     from paijupyter.client import verbs
 
-    sets = parsed.verb == "secret" and parsed.action == "set"
+    sets = parsed.verb == "login" or (parsed.verb == "secret" and parsed.action == "set")
     ask = terminal.piped if sets and not sys.stdin.isatty() else getpass.getpass
     reply = verbs.run(_client, parsed, _origin(), ask, terminal.package_progress("sending"))
     if reply.submitted and reply.view is not None:

@@ -13,7 +13,7 @@ from paijupyter.client.entering_options import ENTERING_VERBS
 from paijupyter.client.export_options import EXPORT_VERB
 from paijupyter.client.history_options import HISTORY_VERBS
 from paijupyter.client.parser import Option, Surface, Verb, VerbParser, build, parse
-from paijupyter.client.settings_options import PROFILE_VERB, SECRET_VERB
+from paijupyter.client.settings_options import LOGIN_VERB, PROFILE_VERB, SECRET_VERB
 from paijupyter.client.submit_options import (
     AFTER,
     FILE,
@@ -179,6 +179,7 @@ VERBS: tuple[Verb, ...] = (
     *HISTORY_VERBS,
     DATA_VERB,
     PROFILE_VERB,
+    LOGIN_VERB,
     SECRET_VERB,
 )
 EXIT_CODES: Mapping[int, str] = {

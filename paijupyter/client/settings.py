@@ -50,6 +50,23 @@ class SettingsClient:
         """Ask a profile's backend what it can do: ``{name, ok, message, hint, problems, capabilities}``."""
         return dict(self._client.ask("POST", quoted("profiles", name, "test"), body={}))
 
+    def account(self, profile: str) -> dict[str, Any]:
+        """Return who is logged in at a profile's server: ``{user, where, expires, authn, page, …}``."""
+        return dict(self._client.ask("GET", quoted("profiles", profile, "login")))
+
+    def login(self, profile: str, login: Mapping[str, str]) -> dict[str, Any]:
+        """Log in: ``user`` and ``password``, or ``token``; ``store``: keyring or file."""
+        return dict(self._client.ask("POST", quoted("profiles", profile, "login"), body=dict(login)))
+
+    def logout(self, profile: str) -> dict[str, Any]:
+        """Forget what logins have kept of a profile."""
+        return dict(self._client.ask("DELETE", quoted("profiles", profile, "login")))
+
+    def offers(self, profile: str, *, refresh: bool = False) -> dict[str, Any]:
+        """Return what a form offers: ``{virtualClusters, skus, storages, images}``."""
+        query = {"refresh": "true"} if refresh else None
+        return dict(self._client.ask("GET", quoted("profiles", profile, "offers"), query=query))
+
     def secrets(self) -> list[str]:
         """Return the names of the secrets in the keyring; nothing returns a value."""
         return list(self._client.ask("GET", "/v1/secrets")["names"])

@@ -45,6 +45,36 @@ PROFILE_VERB = Verb(
     ),
     aliases=("profiles",),
 )
+LOGIN_VERB = Verb(
+    "login",
+    "Log in at a profile's server; the password is asked for, and only a token is kept.",
+    (
+        Option("profile", "Name of the profile", kind="word", default="the default profile"),
+        Option("--user", "Your name there; the password is asked for", metavar="NAME", default="none"),
+        Option(
+            "--token",
+            "Ask for a token instead: for servers where one logs in on a page",
+            kind="flag",
+            default="a password, where the server takes one",
+        ),
+        Option(
+            "--store",
+            "Where the token is kept; `file` is a file that only you can read, for hosts without a keyring",
+            choices=("keyring", "file"),
+            default="keyring",
+        ),
+        Option("--check", "Only say who is logged in", kind="flag", default="log in"),
+        Option("--forget", "Forget the login", kind="flag", default="log in"),
+        _JSON,
+    ),
+    (
+        "login pai --user alice",
+        "login pai --token",
+        "login pai --check",
+        "login pai --forget",
+    ),
+    confidential=True,
+)
 SECRET_VERB = Verb(
     "secret",
     "Store secrets in the keyring, list their names, remove them; or give a waiting job what it lacks.",

@@ -99,6 +99,10 @@ def run(
         from paijupyter.client import settings_verbs
 
         return settings_verbs.secret(connect(), options, origin, ask)
+    if options.verb == "login":
+        from paijupyter.client.login_verb import login
+
+        return login(connect(), options, ask)
     if options.verb == "data":
         from paijupyter.client import data_verbs
 

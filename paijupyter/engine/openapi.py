@@ -12,6 +12,7 @@ from paijupyter.engine.schemas import COMPONENTS, SHA256, named
 
 _ALWAYS = {400: "The request is not valid.", 500: "A bug; engine.log has the details."}
 _PHRASES = {
+    401: "The server of the profile does not take this login.",
     403: "It may only be read.",
     404: "There is no such thing.",
     409: "The state does not allow it.",
@@ -21,6 +22,8 @@ _PHRASES = {
     422: "The document, package or setting has problems.",
     507: "The disk is full.",
     501: "An optional part is not installed.",
+    502: "The server of the profile answers something else.",
+    503: "The server of the profile cannot be reached.",
 }
 _NAME = {**PLAIN_TEXT, "minLength": 1}
 _HOLES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paijupyter.engine import schemas as s
+from paijupyter.engine.account_routes import ACCOUNT_ROUTES
 from paijupyter.engine.entering_routes import ENTERING_ROUTES
 from paijupyter.engine.group_routes import GROUP_ROUTES
 from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
@@ -360,6 +361,7 @@ ROUTES: tuple[Route, ...] = (
     *_JOBS,
     *GROUP_ROUTES,
     *SETTINGS_ROUTES,
+    *ACCOUNT_ROUTES,
     *STORAGE_ROUTES,
     *ENTERING_ROUTES,
     *HISTORY_ROUTES,

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from paijupyter.backends.base import Login
+
 
 class EventBus(Protocol):
     """The ordered stream of changes."""
@@ -43,8 +45,28 @@ class PackageStore(Protocol):
         """Return the manifest of a package."""
 
 
+class Accounts(Protocol):
+    """Who the user is on the servers of profiles."""
+
+    async def account(self, name: str) -> dict[str, Any]:
+        """Say who is logged in."""
+
+    async def login(self, name: str, login: Login) -> dict[str, Any]:
+        """Log in and keep what the server gives."""
+
+    async def logout(self, name: str) -> dict[str, Any]:
+        """Forget what logins have kept."""
+
+    async def offers(self, name: str, refresh: bool) -> dict[str, Any]:
+        """Return what a form offers."""
+
+
 class Settings(Protocol):
     """Profiles and stored secrets."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """Logins at profiles' servers."""
 
     def profiles(self) -> dict[str, Any]:
         """Return the profiles and where they are written."""

@@ -12,6 +12,7 @@ from paijupyter.backends import base
 from paijupyter.backends.base import Capabilities, Place, Profile
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
 from paijupyter.jobs import checks, keyring, profile_editing
+from paijupyter.jobs.accounts import Accounts
 from paijupyter.jobs.common_settings import COMMON_SETTINGS, problems_of
 from paijupyter.jobs.profiles import ProfileFiles, Profiles, admin_files, user_file
 from paijupyter.jobs.watchers import Backends
@@ -41,6 +42,7 @@ class Settings:
         self._backends = backends
         self._unfinished = unfinished
         self._turn = asyncio.Lock()
+        self.accounts = Accounts(profiles, backends)
 
     # -- profiles ---------------------------------------------------------------------------------------
 
@@ -162,7 +164,10 @@ class Settings:
         """Return the checks of this side, ``{name, ok, message, fix}`` each."""
         found = self._profiles.read()
         tests = [await self.test_profile(each) for each in sorted(found.by_name)]
-        return [check.to_json() for check in await checks.examine(self._place, found, tests)]
+        seen = await checks.examine(self._place, found, tests)
+        for each in sorted(found.by_name):
+            seen += await self.accounts.examine(each)
+        return [check.to_json() for check in seen]
 
 
 def _tested(
