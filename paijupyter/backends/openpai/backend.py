@@ -178,7 +178,7 @@ class OpenPaiBackend(WithAccount):
         except Unsure as error:
             self._stay_unsure(job, state, secrets, error.__cause__)
             return
-        except BaseException:
+        except Exception:  # not where we are cancelled: the next engine then asks whether it is there
             await asyncio.to_thread(journal.journal_file(job).unlink, True)
             raise
         await self._started(job, state)
@@ -192,6 +192,7 @@ class OpenPaiBackend(WithAccount):
         run.born = time.monotonic()
         run.tell("waiting", "queued", "The server has taken the job.")
         self._hub.join(run)
+        self._collector.begin()
 
     def _stay_unsure(
         self, job: Job, state: Journal, secrets: Mapping[str, str], cause: BaseException | None
@@ -236,6 +237,7 @@ class OpenPaiBackend(WithAccount):
         run = self._make_run(job, state)
         run.born -= 3600.0  # it is no new one
         self._hub.join(run)
+        self._collector.begin()
         if state.stop:
             self._begin_stop(run)
         return run

@@ -57,7 +57,7 @@ class Collector:
 
     async def gather(self, run: JobRun) -> None:
         """Bring the logs of a job that has ended, as many as can be had soon; the others follow later."""
-        self._begin()
+        self.begin()
         attempt = run.journal.attempt
         keys = sorted(
             (task.key for task in run.current.tasks),
@@ -86,9 +86,6 @@ class Collector:
 
     def begin(self) -> None:
         """Read running tasks in turn from now on."""
-        self._begin()
-
-    def _begin(self) -> None:
         if self._task is None:
             self._task = asyncio.create_task(self._go_round(), name="openpai logs")
 

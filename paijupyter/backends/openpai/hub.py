@@ -34,6 +34,7 @@ _YOUNG = 5.0  # seconds after its submission in which a job is not missed
 _EVENTS_EVERY = 60.0  # seconds
 _AGAIN = 60.0  # seconds after which a running job of several tasks is looked at again
 _ATTEMPTS = 3  # of those that nobody saw, the last so many are looked at
+_LISTS = 4  # calls of the budget for one list: however short the period, the most is left to other things
 _CROWD = 20  # jobs that wait for a look; with more, ends are said from the list
 
 
@@ -148,7 +149,9 @@ class Hub:
             except Exception:  # an answer of a kind that nobody foresaw must not end the loop
                 _log.exception("profile %s: the list of jobs", self._server.settings.name)
             self._asked.set()
-            period = self._server.settings.poll_seconds
+            least = _LISTS * 60 / self._server.client.budget.limit
+            await asyncio.sleep(least)  # whoever is in a hurry waits so long, too
+            period = max(self._server.settings.poll_seconds - least, 0.0)
             await happens(self._wake, period * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
 
     async def _poll(self) -> None:
