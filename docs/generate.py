@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from paijupyter.backends.kubernetes.settings import SETTINGS
+from paijupyter.backends.openpai.settings import SETTINGS as OPENPAI_SETTINGS
 from paijupyter.client.options import VERBS, field_help
 from paijupyter.client.parser import Option
 from paijupyter.engine.routes import ROUTES
@@ -20,8 +21,8 @@ def write_reference(folder: Path) -> None:
         "options.md": _options(),
         "rest.md": _routes(),
         "document.md": _document(),
-        "kubernetes.md": _table(("setting", "what it is"), (_setting(*each) for each in SETTINGS.items()))
-        + "\n",
+        "kubernetes.md": _settings(SETTINGS),
+        "openpai.md": _settings(OPENPAI_SETTINGS),
     }
     for name, text in pages.items():
         page = folder / name
@@ -39,6 +40,10 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
+
+
+def _settings(settings: Mapping[str, str]) -> str:
+    return _table(("setting", "what it is"), (_setting(*each) for each in settings.items())) + "\n"
 
 
 def _setting(name: str, words: str) -> tuple[str, str]:
