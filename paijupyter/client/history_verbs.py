@@ -113,6 +113,10 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     rows += [("parameter", f"{name} = {json.dumps(value)}") for name, value in found["parameters"].items()]
     rows += [("secret", f"{name} from {said}") for name, said in found["secretReferences"].items()]
     rows += [("image", f"{role}: {image}") for role, image in found["images"].items()]
+    rows += [
+        ("container", f"{role}: {ran['digest'] or ran['image']} on {ran['node']}")
+        for role, ran in (found.get("containers") or {}).items()
+    ]
     rows += [("data", f"{each['name']}: {each['uri']}") for each in found["data"]]
     rows += [("version", f"{name} {value}") for name, value in found["versions"].items()]
     yield found["name"]

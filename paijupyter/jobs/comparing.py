@@ -12,7 +12,7 @@ from paijupyter.errors import PaiJupyterError
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.notebooks import executed_output, number_in_source, read_executed
 from paijupyter.jobs.outputs import list_outputs, output_file
-from paijupyter.jobs.provenance import environment_of, images_of
+from paijupyter.jobs.provenance import containers_of, environment_of, images_of
 from paijupyter.notebook.comparing import compare_cells, lines_of
 from paijupyter.notebook.outputs import outputs_by_cell
 from paijupyter.notebook.reading import parse_notebook
@@ -37,7 +37,7 @@ def compare(before: LiveJob, after: LiveJob, store: LocalStore) -> dict[str, Any
         "commands": list(_pairs(before.record.commands, after.record.commands)),
         "parameters": list(_pairs(old.get("parameters") or {}, new.get("parameters") or {})),
         "environment": _environment(before, after),
-        "images": list(_pairs(images_of(before.record.source), images_of(after.record.source))),
+        "images": list(_pairs(*_images(before, after))),
         "resources": list(_pairs(_by_name(old.get("roles")), _by_name(new.get("roles")))),
         "data": list(_pairs(_by_name(old.get("data")), _by_name(new.get("data")))),
         "secrets": list(_pairs(old.get("secretRefs") or {}, new.get("secretRefs") or {})),
@@ -142,6 +142,18 @@ def _environment(before: LiveJob, after: LiveJob) -> Row:
         "interpreter": list(_pairs({k: old.get(k) for k in facts}, {k: new.get(k) for k in facts})),
         "packages": list(_pairs(old["packages"], new["packages"])),
     }
+
+
+def _images(before: LiveJob, after: LiveJob) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the images of both jobs by role; of those that both have run, with what the name stood for."""
+    jobs = (before, after)
+    old, new = (images_of(job.record.source) for job in jobs)
+    ran = [containers_of(job) for job in jobs]
+    for role in old.keys() & new.keys():
+        digests = [each.get(role, {}).get("digest") for each in ran]
+        if all(digests):
+            old[role], new[role] = f"{old[role]} ({digests[0]})", f"{new[role]} ({digests[1]})"
+    return old, new
 
 
 def _results(before: LiveJob, after: LiveJob) -> Row:

@@ -19,6 +19,7 @@ from paijupyter.package import LocalStore
 from paijupyter.protocol import read
 
 ENVIRONMENT = "environment.json"
+CONTAINER = "container.json"
 
 
 def versions() -> dict[str, str]:
@@ -50,6 +51,7 @@ def provenance(live: LiveJob, store: LocalStore) -> dict[str, Any]:
         "parameters": dict(facts.get("parameters") or {}),
         "secretReferences": dict(facts.get("secretRefs") or {}),
         "images": images_of(document),
+        "containers": containers_of(live),
         "data": list(facts.get("data") or ()),
         "python": facts.get("python"),
         "versions": dict(facts.get("versions") or {}),
@@ -75,13 +77,31 @@ def environment_of(live: LiveJob) -> dict[str, Any] | None:
     for attempt in range(live.life.attempt, -1, -1):
         for role in live.record.facts["roles"]:
             path = live.record.task_folder(f"{role['name']}-0", attempt) / ENVIRONMENT
-            try:
-                found = json.loads(path.read_bytes())
-            except (OSError, ValueError):
-                continue
-            if isinstance(found, dict) and isinstance(found.get("packages"), dict):
+            found = _object(path)
+            if isinstance(found.get("packages"), dict):
                 return {key: value for key, value in found.items() if key not in ("schema", "places")}
     return None
+
+
+def containers_of(live: LiveJob) -> dict[str, dict[str, str]]:
+    """Return ``{image, digest, node}`` of each role's first task; none for processes of this host."""
+    found = {}
+    for role in live.record.facts["roles"]:
+        for attempt in range(live.life.attempt, -1, -1):
+            told = _object(live.record.task_folder(f"{role['name']}-0", attempt) / CONTAINER)
+            if told:
+                named = ("image", "digest", "node")
+                found[str(role["name"])] = {name: str(told.get(name) or "") for name in named}
+                break
+    return found
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def images_of(document: str) -> dict[str, str]:

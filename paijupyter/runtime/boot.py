@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from . import barrier, exits, files, launchers, library, memory, ports, process, tree
+from . import barrier, exits, files, launchers, library, memory, ports, process, reports, tree
 from .environment import current_role, drop_too_long, environment, key_file, library_folder, work_folder
 from .failure import Failure
 from .interpreter import put_first
@@ -71,6 +71,7 @@ class Boot:
         self._started = time.time()
         self._watch = Watch(spec.get("timeLimit"))
         self._transcript = Transcript(log)
+        self._reports = reports.of_task(spec, log, self._transcript.clean)
         self._secrets: "Dict[str, str]" = {}
         self._unpacked: "Dict[bytes, State]" = {}
         self._data: "Optional[DataFolder]" = None
@@ -207,6 +208,8 @@ class Boot:
 
         try:
             freeze.provide(found, target, kept, run)
+            if self._reports:
+                self._reports.environment(target)
         except OSError as error:
             self._transcript.note("What is installed could not be listed: %s." % error)
 
@@ -243,8 +246,11 @@ class Boot:
         output = self._transcript.output
         limit = self._memory_limit()
         try:
-            outcome = self._runner.run([bash, *_BASH, script], variables, self._work, output, grace, limit)
+            argv = [bash, *_BASH, script]
+            outcome = self._runner.run(argv, variables, self._work, output, grace, limit, self._reports)
             self._transcript.flush()
+            if self._reports:
+                self._reports.finish()
             return self._judge(outcome, memory.kills() - before, limit)
         finally:
             limit.close()

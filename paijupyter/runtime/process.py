@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
 
     from .memory_limit import MemoryLimit
+    from .reports import Reports
     from .watch import Watch
 
 SILENCE = 1.0  # seconds that a background process may stay silent after the command has ended
@@ -68,6 +69,7 @@ class Runner:
         sink: "Callable[[bytes], None]",
         grace: float,
         limit: "Optional[MemoryLimit]" = None,
+        reports: "Optional[Reports]" = None,
     ) -> Outcome:
         """Run a command to its end; nothing of it is left when this returns.
 
@@ -78,8 +80,10 @@ class Runner:
             sink: gets its stdout and stderr, in the order in which they were written.
             grace: seconds between TERM and KILL.
             limit: what it may use of memory, or None.
+            reports: tell of it while it runs, or None.
         """
-        return _Run(self._watch, sink, grace, self._whole_tree, limit).complete(argv, env, cwd)
+        run = _Run(self._watch, sink, grace, self._whole_tree, limit, reports)
+        return run.complete(argv, env, cwd)
 
 
 class _Run:
@@ -90,8 +94,10 @@ class _Run:
         grace: float,
         whole_tree: bool,
         limit: "Optional[MemoryLimit]",
+        reports: "Optional[Reports]",
     ) -> None:
         self._limit = limit
+        self._reports = reports
         self._watch = watch
         self._sink = sink
         self._grace = grace
@@ -127,6 +133,8 @@ class _Run:
         """Reap, begin or go on with ending, and say whether anything is left to wait for."""
         now = time.monotonic()
         left = self._reap()
+        if self._reports and self._status is None:
+            self._reports.beat()
         if self._status is not None and not self._ended:
             self._ended = self._heard = now
         if not self._verdict and self._status is None:
@@ -155,6 +163,7 @@ class _Run:
         if self._kill_at is not None or self._status is not None:
             return TICK * 1000
         dues = [self._watch.left(), self._limit.period if self._limit else None]
+        dues.append(self._reports.left() if self._reports else None)
         known = [due for due in dues if due is not None]
         return min(known) * 1000 + 1 if known else None
 

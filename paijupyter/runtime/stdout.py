@@ -17,6 +17,12 @@ class StandardOutput(Log):
     def __init__(self, limit: int = 0) -> None:
         super().__init__("", limit)
 
+    def report(self, record: bytes) -> None:
+        """Write a record of :mod:`.reports`, which is no output and belongs to no line of it."""
+        size, in_line = self.size, self._in_line
+        self._write(record)
+        self.size, self._in_line = size, in_line
+
     def close(self) -> None:
         """Leave it open: it is everybody's."""
 

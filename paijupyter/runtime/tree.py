@@ -54,6 +54,16 @@ def descendants() -> "List[int]":
     return found
 
 
+def processor_seconds() -> float:
+    """Return the processor time that this process and all below it have used, those that have ended too."""
+    ticks = 0
+    for pid in [os.getpid(), *descendants()]:
+        fields = _stat_fields(pid)
+        if len(fields) > 14:
+            ticks += sum(int(each) for each in fields[11:15])
+    return ticks / float(os.sysconf("SC_CLK_TCK"))
+
+
 def resident(shared_once: bool = False) -> int:
     """Return the bytes of memory that all processes below this one have in use together.
 

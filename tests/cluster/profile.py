@@ -24,6 +24,7 @@ from paijupyter.backends.boot import boot_zipapp  # noqa: E402
 from paijupyter.backends.kubernetes import capabilities, labels  # noqa: E402
 from paijupyter.backends.kubernetes.plan import Planner  # noqa: E402
 from paijupyter.backends.kubernetes.settings import settings_of  # noqa: E402
+from paijupyter.backends.kubernetes.sieve import Sieve  # noqa: E402
 from paijupyter.backends.kubernetes.submit import Submitter  # noqa: E402
 from paijupyter.backends.kubernetes.transport import KubeTransport  # noqa: E402
 from paijupyter.errors import Problem  # noqa: E402
@@ -78,7 +79,8 @@ class Lab:
         """Submit a job, wait for the end of its only pod, and return its log."""
         await self.submitter.create(job, secrets or {})
         pod = await self.pod(job, "Succeeded", "Failed")
-        log = self.cluster.kubectl("logs", "-n", self.namespace, pod["metadata"]["name"])
+        text = self.cluster.kubectl("logs", "-n", self.namespace, pod["metadata"]["name"])
+        log = Sieve().feed(text.encode())[0].decode()  # without what the task reports of itself
         assert pod["status"]["phase"] == "Succeeded", log
         return log
 

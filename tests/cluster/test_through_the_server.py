@@ -130,3 +130,6 @@ async def test_a_page_and_a_websocket_of_a_pod(
 
     await jp_fetch(*v1, job["id"], "stop", method="POST", body="{}", request_timeout=120)
     assert (await page()).code == 409
+    made_of = json.loads((await jp_fetch(*v1, job["id"], "provenance")).body)
+    assert "pip" in made_of["environment"]["packages"]
+    assert made_of["containers"]["worker"]["digest"].startswith("sha256:")

@@ -176,7 +176,9 @@ class KubernetesBackend:
     async def usage(self, job: Job) -> Mapping[str, Usage]:
         """Return what each running task of the job uses now."""
         run = self._runs.get(job.id)
-        return await usage.measure(self._transport, label_value(job.id), run.pods) if run else {}
+        if run is None:
+            return {}
+        return await usage.measure(self._transport, label_value(job.id), run.pods, run.used_by)
 
     async def exec(
         self, job: Job, role: str, index: int, command: Sequence[str], stdin: bytes

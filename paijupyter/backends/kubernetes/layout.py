@@ -44,6 +44,10 @@ OUTPUTS_LINE = b"[paijupyter] Outputs wait to be fetched: "
 """Begin of the line of the log by which a pod says that it waits for :func:`outputs_command`."""
 
 
+REPORT = b"\x1epaijupyter "
+"""Begin of what a task tells in its log beside its output, until the end of the line; see ``sieve.py``."""
+
+
 def command(python: str) -> list[str]:
     """Return the command of a pod.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from paijupyter.backends import retries
-from paijupyter.backends.base import FINAL, Change, Job, State, TaskStatus
+from paijupyter.backends.base import FINAL, Change, Job, State, TaskStatus, Usage
 from paijupyter.backends.kubernetes import asks, ending, journal, queues, written
 from paijupyter.backends.kubernetes.attempt import Attempt, Position
 from paijupyter.backends.kubernetes.errors import KubeError
@@ -23,6 +23,7 @@ from paijupyter.backends.kubernetes.logs import Follower
 from paijupyter.backends.kubernetes.names import label_value
 from paijupyter.backends.kubernetes.outputs import Fetcher
 from paijupyter.backends.kubernetes.shared import Shared
+from paijupyter.backends.kubernetes.task_files import TaskFiles
 from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.retries import Again
@@ -74,16 +75,8 @@ class JobRun:
             self._shared.hub.join(self._label, self)
             if self._attempt.jobs:
                 position, changed = self._look()
-                tasks = tuple(changed)
-                self.current = Change(
-                    self.job.id,
-                    self.journal.attempt,
-                    position.state,
-                    time.time(),
-                    position.reason,
-                    position.message,
-                    tasks,
-                )
+                at = (position.state, time.time(), position.reason, position.message)
+                self.current = Change(self.job.id, self.journal.attempt, *at, tuple(changed))
         self._life = asyncio.create_task(self._live(), name=f"job {self.job.id}")
 
     async def stop(self) -> None:
@@ -119,6 +112,11 @@ class JobRun:
     def pods(self) -> Mapping[str, Pod]:
         """The pods of the current attempt by task."""
         return self._attempt.pods
+
+    def used_by(self, key: str) -> Usage | None:
+        """Return what a task said lately that it uses."""
+        follower = self._followers.get((self._attempt.number, key))
+        return follower.usage if follower else None
 
     async def close(self) -> None:
         """Let go; the pods run on."""
@@ -198,9 +196,11 @@ class JobRun:
     async def _run_attempt(self) -> Outcome:
         """Return how the attempt ended, once nothing of it runs."""
         attempt, look_at = self._attempt, time.monotonic() + _FIRST_LOOK
+        files = TaskFiles(self.job, attempt.number)
         await self._learn_what_is_asked()
         while True:
             self._wake.clear()
+            await files.update(attempt.pods)
             position, changed = self._look()
             if await self._judge():
                 position, more = self._look()

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+from paijupyter.backends.base import Usage
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import Pod
 from paijupyter.backends.kubernetes.layout import OUTPUTS_LINE
@@ -68,6 +69,11 @@ class Follower:
         self._caught_up = asyncio.Event()
         self._is_live = False
         self._line = b""  # the last bytes, while they may be the begin of a line of the keeper's
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the task said lately that it uses."""
+        return self._copy.usage if self._copy else None
 
     def see(self, pod: Pod) -> None:
         """Hear of the task's pod; begin to follow it, at first and when another takes its place."""

@@ -78,6 +78,7 @@ def task_spec(
         "kept": layout.KEPT if kept else None,
         "outputsSeconds": float(settings.get("outputsWait") or OUTPUTS_SECONDS),
         "fetchSeconds": layout.FETCH_SECONDS,
+        "reports": True,
         "terminationLog": layout.TERMINATION_LOG,
         "memoryLimit": "none",  # the kubelet's affair
     }

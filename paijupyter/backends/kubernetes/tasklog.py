@@ -10,8 +10,11 @@ import os
 import time
 from pathlib import Path
 
+from paijupyter.backends.base import Usage
 from paijupyter.backends.jsonfiles import read_json, write_json
 from paijupyter.backends.kubernetes.facts import seconds
+from paijupyter.backends.kubernetes.reported import Reported
+from paijupyter.backends.kubernetes.sieve import Sieve
 from paijupyter.backends.kubernetes.stamps import Cursor
 
 _INDEX_MS = 250  # between two entries of the time index, as the boot process writes it on other backends
@@ -43,6 +46,13 @@ class TaskLog:
         self._indexed = 0
         self._log: int | None = None
         self._index: int | None = None
+        self._sieve = Sieve(str(found.get("held") or "").encode("latin-1", "replace"))
+        self._reported = Reported(folder, int(found.get("metrics") or 0))
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the task said a moment ago that it uses; None if it did not."""
+        return self._reported.usage
 
     def append(self, data: bytes, stamp: str) -> None:
         """Append bytes of the task.
@@ -51,16 +61,17 @@ class TaskLog:
             data: what the cursor has just moved over.
             stamp: time of the first line that begins in them, "" if none does.
         """
-        known = self._known
-        self._known += len(data)
-        if self._known > self._size:
-            self._write(data[max(0, self._size - known) :], stamp)
+        data, reports = self._sieve.feed(data)
+        self._append(data, stamp)
+        for report in reports:
+            self._reported.take(report)
         moment, size = self._saved
         if self._known - size > _SAVE_BYTES or time.monotonic() - moment > _SAVE_SECONDS:
             self.save()
 
     def note(self, text: str) -> None:
         """Append a line of our own, marked as ours."""
+        self._append(self._sieve.finish(), "")
         if self._known < self._size:
             return  # it was said before the crash
         newline = b"\n" if self.cursor.partial > 0 else b""
@@ -71,11 +82,14 @@ class TaskLog:
 
     def begin_container(self, container: str) -> None:
         """Go on with the log of another container of the same pod."""
+        self._append(self._sieve.finish(), "")
+        self._reported.begin_container()
         self.container, self.cursor = container, Cursor()
         self.save()
 
     def finish(self) -> None:
         """Note that nothing more will come, and let go of the files."""
+        self._append(self._sieve.finish(), "")
         self.complete = True
         self.save()
         self.close()
@@ -84,6 +98,7 @@ class TaskLog:
         """Write down how far the copy reaches."""
         self.folder.mkdir(parents=True, exist_ok=True)
         facts = {**self.cursor.to_json(), "container": self.container, "size": self._known}
+        facts.update(held=self._sieve.held.decode("latin-1"), metrics=self._reported.size)
         write_json(self.folder / "log.cursor", {**facts, "complete": self.complete})
         self._saved = (time.monotonic(), self._known)
 
@@ -93,6 +108,12 @@ class TaskLog:
             if descriptor is not None:
                 os.close(descriptor)
         self._log = self._index = None
+
+    def _append(self, data: bytes, stamp: str) -> None:
+        known = self._known
+        self._known += len(data)
+        if self._known > self._size:
+            self._write(data[max(0, self._size - known) :], stamp)
 
     def _write(self, data: bytes, stamp: str) -> None:
         if not data:

@@ -1,8 +1,8 @@
-"""What tasks use now, as the cluster's metrics server has measured it (metrics.k8s.io)."""
+"""What tasks use now: as the cluster's metrics server has measured it, else as they say themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from paijupyter.backends.base import Usage
 from paijupyter.backends.kubernetes import amounts, labels
@@ -14,14 +14,25 @@ from paijupyter.backends.kubernetes.transport import KubeTransport
 _METRICS = "metrics.k8s.io/v1beta1"
 
 
-async def measure(transport: KubeTransport, label: str, pods: Mapping[str, Pod]) -> dict[str, Usage]:
-    """Return what each running task uses, by its key; nothing where the cluster does not measure.
+async def measure(
+    transport: KubeTransport, label: str, pods: Mapping[str, Pod], said: Callable[[str], Usage | None]
+) -> dict[str, Usage]:
+    """Return what each running task uses, by its key.
 
     Args:
         transport: the way to the cluster.
         label: label value of the job's id.
         pods: of the job, by task key.
+        said: returns what a task says that it uses.
     """
+    running = {key: pod for key, pod in pods.items() if not pod.has_ended}
+    measured = await _measured(transport, label)
+    found = {key: measured.get(pod.name) or said(key) for key, pod in running.items()}
+    return {key: used for key, used in found.items() if used is not None}
+
+
+async def _measured(transport: KubeTransport, label: str) -> dict[str, Usage]:
+    """Return what the metrics server knows by name of pod; nothing where there is none (metrics.k8s.io)."""
     await transport.open()
     path = api(_METRICS, "pods", namespace=transport.namespace)
     try:
@@ -30,15 +41,11 @@ async def measure(transport: KubeTransport, label: str, pods: Mapping[str, Pod])
         )
     except KubeError:
         return {}
-    by_name = {str(each["metadata"]["name"]): each for each in found.get("items") or ()}
     used = {}
-    for key, pod in pods.items():
-        measured = by_name.get(pod.name)
-        if measured is None or pod.has_ended:
-            continue
-        containers = [each.get("usage") or {} for each in measured.get("containers") or ()]
-        used[key] = Usage(
-            cpu=sum(amounts.number(each.get("cpu")) for each in containers),
-            memory_mb=sum(amounts.number(each.get("memory")) for each in containers) / amounts.MEBIBYTE,
+    for each in found.get("items") or ():
+        containers = [one.get("usage") or {} for one in each.get("containers") or ()]
+        used[str(each["metadata"]["name"])] = Usage(
+            cpu=sum(amounts.number(one.get("cpu")) for one in containers),
+            memory_mb=sum(amounts.number(one.get("memory")) for one in containers) / amounts.MEBIBYTE,
         )
     return used
