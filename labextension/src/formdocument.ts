@@ -41,9 +41,9 @@ export class FormDocument {
     return this._broken;
   }
 
-  /** Whether edits are under way. */
-  get busy(): boolean {
-    return this._running;
+  /** Wait until no edit is under way. */
+  idle(): Promise<void> {
+    return this._done ?? Promise.resolve();
   }
 
   get canUndo(): boolean {
@@ -88,7 +88,6 @@ export class FormDocument {
   }
 
   private async _run(): Promise<void> {
-    this._running = true;
     while (this._tasks.length) {
       const task = this._tasks.shift() as Task;
       if ('patch' in task) {
@@ -101,7 +100,6 @@ export class FormDocument {
         await this._take(task.text, task.keep === true);
       }
     }
-    this._running = false;
     this._changed.emit();
   }
 
@@ -160,7 +158,6 @@ export class FormDocument {
   private _values: Values = {};
   private _problems: IProblem[] = [];
   private _broken = false;
-  private _running = false;
   private _tasks: Task[] = [];
   private _done: Promise<void> | null = null;
   private readonly _former: string[] = [];

@@ -1,12 +1,12 @@
 /** The form of a job: fields on the left, the plan on the right, and the same document as YAML. */
 
-import { Dialog, showDialog } from '@jupyterlab/apputils';
 import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
 import { CommandIDs, errorText, IContext, saveBlob } from './context';
 import { Button, h, rich, setText } from './dom';
+import { importText, pickJob, saveDefaults } from './formactions';
 import { FormApi, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
 import { FormDocument, valueAt } from './formdocument';
 import { FormParts } from './formparts';
@@ -16,6 +16,9 @@ import { IProblem } from './model';
 import { Planner } from './planner';
 import { PlanView, tasksText } from './planview';
 import { YamlView } from './yamlview';
+
+/** Longer than a field waits before it tells what was typed. */
+const TYPING_MILLISECONDS = 800;
 
 interface IAnswer {
   plan: IPlan;
@@ -57,7 +60,7 @@ export class FormView extends Widget {
       () => void this._repack()
     );
     this._planner = new Planner<ISubmission, IAnswer>(
-      () => (this._document.broken ? null : this._submission()),
+      () => this._document.idle().then(() => (this._document.broken ? null : this._submission())),
       question => this._ask(question),
       (answer, error) => this._take(answer, error)
     );
@@ -124,6 +127,11 @@ export class FormView extends Widget {
       this._left.append(this._yaml.node);
     }
     this._left.setAttribute('role', 'tabpanel');
+    // What is being typed is not planned yet: until then nothing can be submitted.
+    this._left.addEventListener('input', () => {
+      this._planner.later(TYPING_MILLISECONDS);
+      this._drawStale();
+    });
     this.node.append(
       bar,
       h('div', { class: 'jp-PaiForm-columns' }, this._left, this._plan.node),
@@ -135,12 +143,16 @@ export class FormView extends Widget {
   private _actions(): [string, string, () => void][] {
     const trans = this._trans;
     return [
-      [trans.__('Import'), trans.__('Take a job document from a file'), () => this._import()],
+      [
+        trans.__('Import'),
+        trans.__('Take a job document from a file'),
+        () => importText(text => void this._document.setText(text))
+      ],
       [trans.__('Export'), trans.__('Save the job document as a file'), () => this._export()],
       [
         trans.__('Start from a job'),
         trans.__('Take the document and package of an earlier job'),
-        () => void this._pick()
+        () => void pickJob(this.context)
       ],
       [
         trans.__('Save as profile default'),
@@ -325,56 +337,17 @@ export class FormView extends Widget {
     }
   }
 
-  private _import(): void {
-    const input = h('input', { type: 'file', accept: '.yaml,.yml,.json' });
-    input.addEventListener('change', () => {
-      void input.files?.[0]?.text().then(text => this._document.setText(text));
-    });
-    input.click();
-  }
-
   private _export(): void {
     const name = valueAt(this._document.values, '/name');
     saveBlob(new Blob([this._document.text], { type: 'text/yaml' }), `${typeof name === 'string' ? name : 'job'}.yaml`);
   }
 
-  private async _pick(): Promise<void> {
-    const trans = this._trans;
-    const select = h('select', { class: 'jp-mod-styled', 'aria-label': trans.__('Job') });
-    select.append(
-      ...this.context.store.jobs().map(job => h('option', { value: job.id }, `${job.name} · ${job.state}`))
-    );
-    const body = new Widget({ node: h('div', {}, select) });
-    const answer = await showDialog({
-      title: trans.__('Start from a job'),
-      body,
-      buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Open') })]
-    });
-    if (answer.button.accept && select.value) {
-      await this.context.commands.execute(CommandIDs.form, { job: select.value });
-    }
-  }
-
   private async _saveDefaults(): Promise<void> {
-    const trans = this._trans;
     const profile = this._answer?.plan.profile ?? this._profile;
-    const image = this._parts.image();
-    if (!profile || !image) {
-      this._say(trans.__('The document names no image.'));
-      return;
-    }
-    const answer = await showDialog({
-      title: trans.__('Save as profile default'),
-      body: trans.__('Jobs of the profile %1 that name no image will run in %2.', profile, image),
-      buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Save') })]
-    });
-    if (answer.button.accept) {
-      try {
-        await this.api.editProfile(profile, { image });
-        this._say(trans.__('The profile %1 is saved.', profile));
-      } catch (error) {
-        this._say(errorText(error));
-      }
+    try {
+      this._say(await saveDefaults(profile, this._parts.image(), this.api, this._trans));
+    } catch (error) {
+      this._say(errorText(error));
     }
   }
 

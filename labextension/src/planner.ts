@@ -4,12 +4,12 @@ const PAUSE_MILLISECONDS = 250;
 
 export class Planner<Q, A> {
   /**
-   * @param question - what is asked now; null: nothing can be.
+   * @param question - what is asked, once all that is under way is done; null: nothing can be.
    * @param ask - asks the server.
    * @param take - gets the answer to the latest question, or why there is none.
    */
   constructor(
-    private readonly question: () => Q | null,
+    private readonly question: () => Promise<Q | null>,
     private readonly ask: (question: Q) => Promise<A>,
     private readonly take: (answer: A | null, error: unknown) => void,
     private readonly pause = PAUSE_MILLISECONDS
@@ -21,10 +21,10 @@ export class Planner<Q, A> {
   }
 
   /** Something has changed. */
-  later(): void {
+  later(pause = this.pause): void {
     this._asked += 1;
     clearTimeout(this._timer);
-    this._timer = setTimeout(() => void this._go(), this.pause) as unknown as number;
+    this._timer = setTimeout(() => void this._go(), pause) as unknown as number;
   }
 
   dispose(): void {
@@ -35,15 +35,13 @@ export class Planner<Q, A> {
   private async _go(): Promise<void> {
     this._timer = 0;
     const number = this._asked;
-    const question = this.question();
     let answer: A | null = null;
     let failed: unknown = null;
-    if (question !== null) {
-      try {
-        answer = await this.ask(question);
-      } catch (error) {
-        failed = error;
-      }
+    try {
+      const question = await this.question();
+      answer = question === null ? null : await this.ask(question);
+    } catch (error) {
+      failed = error;
     }
     if (number === this._asked && !this._disposed) {
       this._answered = number;

@@ -1,0 +1,54 @@
+/** What the bar above a form does beside the document: another file, another job, the defaults of a profile. */
+
+import { Dialog, showDialog } from '@jupyterlab/apputils';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { Widget } from '@lumino/widgets';
+
+import { CommandIDs, IContext } from './context';
+import { h } from './dom';
+import { FormApi } from './formapi';
+
+/** Have a person choose a file; hand over its text. */
+export function importText(take: (text: string) => void): void {
+  const input = h('input', { type: 'file', accept: '.yaml,.yml,.json' });
+  input.addEventListener('change', () => {
+    void input.files?.[0]?.text().then(take);
+  });
+  input.click();
+}
+
+/** Have a person choose an earlier job; open a form that starts from it. */
+export async function pickJob({ commands, store, trans }: IContext): Promise<void> {
+  const select = h('select', { class: 'jp-mod-styled', 'aria-label': trans.__('Job') });
+  select.append(...store.jobs().map(job => h('option', { value: job.id }, `${job.name} · ${job.state}`)));
+  const answer = await showDialog({
+    title: trans.__('Start from a job'),
+    body: new Widget({ node: h('div', {}, select) }),
+    buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Open') })]
+  });
+  if (answer.button.accept && select.value) {
+    await commands.execute(CommandIDs.form, { job: select.value });
+  }
+}
+
+/** Ask, then have a profile give an image to jobs that name none; return what is to be said. */
+export async function saveDefaults(
+  profile: string | null,
+  image: string | null,
+  api: FormApi,
+  trans: TranslationBundle
+): Promise<string> {
+  if (!profile || !image) {
+    return trans.__('The document names no image.');
+  }
+  const answer = await showDialog({
+    title: trans.__('Save as profile default'),
+    body: trans.__('Jobs of the profile %1 that name no image will run in %2.', profile, image),
+    buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Save') })]
+  });
+  if (!answer.button.accept) {
+    return '';
+  }
+  await api.editProfile(profile, { image });
+  return trans.__('The profile %1 is saved.', profile);
+}
