@@ -7,12 +7,12 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
 from paijupyter.backends.changes import Changes, Subscription
 from paijupyter.backends.kubernetes.waiting import happens
-from paijupyter.backends.openpai import capabilities, journal
+from paijupyter.backends.openpai import capabilities, journal, remembering
 from paijupyter.backends.openpai.access import client_of
 from paijupyter.backends.openpai.capabilities import Asker
 from paijupyter.backends.openpai.collecting import Collector
@@ -123,6 +123,13 @@ class OpenPaiBackend(WithAccount):
         async with contextlib.aclosing(stream) as pieces:  # type: ignore[type-var]
             async for piece in pieces:
                 yield piece
+
+    async def remembered(self) -> Sequence[Mapping[str, Any]]:
+        """Return our jobs on the server that have not ended, wherever they were submitted."""
+        try:
+            return await remembering.unfinished(self._server)
+        except PaiError as error:
+            raise error.for_people("list its jobs") from error
 
     async def stop(self, job: Job) -> None:
         """End the job; return once the server says that it has ended.

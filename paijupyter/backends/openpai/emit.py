@@ -132,11 +132,11 @@ def _mount(found: dict[str, Any], job: Job, settings: OpenPaiSettings, carried: 
 
 
 def _mark(found: dict[str, Any], job: Job) -> None:
-    """Say whose it is: what was asked for and never answered is found again by this."""
+    """Say whose it is: what was never answered is found again by this. A copy of it has another name."""
     extras = found.setdefault("extras", {})
     ours = dict(extras.get("paijupyter") or {})
     ours.setdefault("version", 1)
-    ours["openpai"] = {**(ours.get("openpai") or {}), "job": job.id}
+    ours["openpai"] = {**(ours.get("openpai") or {}), "job": job.id, "name": found["name"]}
     extras["paijupyter"] = ours
 
 

@@ -94,7 +94,7 @@ def test_all_validators_take_it(place: Place, more: dict[str, Any]) -> None:
     assert data["prerequisites"][0]["uri"] == "registry/our:1"
     assert data["taskRoles"]["ps"]["instances"] == 1
     assert data["taskRoles"]["ps"]["completion"] == {"minSucceededInstances": -1}
-    assert data["extras"]["paijupyter"]["openpai"] == {"job": job.id}
+    assert data["extras"]["paijupyter"]["openpai"] == {"job": job.id, "name": job.name}
     assert not [line for line in text.splitlines() if line.startswith('"')]
 
 
