@@ -125,6 +125,8 @@ def source_of(options: Namespace, origin: Origin, body: str | None) -> Source:
 
 
 def _given_document(options: Namespace, origin: Origin, body: str | None) -> Source:
+    from paijupyter.protocol.old import modernised
+
     clash = [name for attribute, name in WRITES.items() if getattr(options, attribute)]
     if clash:
         raise UsageProblem(
@@ -139,7 +141,9 @@ def _given_document(options: Namespace, origin: Origin, body: str | None) -> Sou
         path = origin.folder / Path(options.file).expanduser()
         text = read_text(path)
         folder = path.parent
+    text, changes = modernised(text)
     text, problems, data = overridden(text, options)
+    problems = (*changes, *problems)
     named = ((data.get("extras") or {}).get("paijupyter") or {}).get("package")
     root = None if named else package_root(options, origin.folder if options.package else folder)
     return Source(text, root, body=body or "", problems=problems)

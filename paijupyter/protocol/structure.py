@@ -33,7 +33,7 @@ def check_structure(found: Findings) -> None:
     data = found.document.data
     if "jobName" in data and "protocolVersion" not in data:
         message = "Job document is in the JSON format of OpenPAI 0.13 and before, which is no job protocol."
-        hint = "Write it anew: a role's `taskNumber` is `instances`, its `command` one of `commands`."
+        hint = "Submit the file with -f or open it in the form: both convert it and say what changed."
         found.error("old-protocol", "/jobName", message, hint)
         return
     _PROTOCOL(found, "", found.document.data)

@@ -44,13 +44,15 @@ def _edit(text: str, patch: list[dict[str, Any]]) -> dict[str, Any]:
     from paijupyter import protocol
     from paijupyter.jobs.view import json_safe
     from paijupyter.protocol.document import parse_values
+    from paijupyter.protocol.old import modernised
 
-    changed, found = protocol.edit(text, patch)
+    modern, changes = modernised(text)
+    changed, found = protocol.edit(modern, patch)
     values, _, _ = parse_values(changed)
     return {
         "text": changed,
         "values": json_safe(values),
-        "problems": [problem.to_json() for problem in found],
+        "problems": [problem.to_json() for problem in (*changes, *found)],
     }
 
 
