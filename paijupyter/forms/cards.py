@@ -8,7 +8,7 @@ from typing import Any
 import ipywidgets
 
 from paijupyter.errors import Problem
-from paijupyter.forms.controls import Changed, Control, control
+from paijupyter.forms.controls import LABEL, Changed, Control, button, control
 from paijupyter.forms.rows import Row
 
 
@@ -29,16 +29,12 @@ class RoleCard:
         self._asked = asked
         self.controls: list[Control] = [control(row, changed) for row in rows]
         self.title = ipywidgets.Text(
-            name, description="Role", continuous_update=False, style={"description_width": "11em"},
+            name, description="Role", continuous_update=False, style={"description_width": LABEL},
             layout={"width": "24em"}, tooltip="Name of the role; its tasks are NAME-0, NAME-1 and so on",
         )  # fmt: skip
         self.title.observe(self._renamed, "value")
-        self.copy = ipywidgets.Button(
-            description="Copy", tooltip=f"Copy role {name}", layout={"width": "auto"}
-        )
-        self.remove = ipywidgets.Button(
-            description="Remove", tooltip=f"Remove role {name}", layout={"width": "auto"}
-        )
+        self.copy = button("Copy", f"Copy role {name}")
+        self.remove = button("Remove", f"Remove role {name}")
         self.copy.on_click(lambda _: asked("copy", name, ""))
         self.remove.on_click(lambda _: asked("remove", name, ""))
         heads = [each.widget for each in self.controls if each.row.section == "role"]

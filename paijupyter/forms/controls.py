@@ -17,7 +17,7 @@ from paijupyter.forms.patches import at
 from paijupyter.forms.rows import Row
 from paijupyter.forms.values import Pair, entered, from_pairs, pairs, shown
 
-_LABEL = "11em"
+LABEL = "11em"
 _WIDE = "32em"
 
 
@@ -156,10 +156,9 @@ class TableControl(_Base):
         self._before: Any = None
         self._rows: list[tuple[Any, Any, Any]] = []
         self._lines = ipywidgets.VBox([])
-        self.add = ipywidgets.Button(description=f"Add to {row.label.lower()}", layout={"width": "auto"})
+        self.add = button(f"Add to {row.label.lower()}")
         self.add.on_click(lambda _: self._append("", ""))
-        head = ipywidgets.HTML(f'<span title="{escape(row.help)}">{escape(row.label)}</span>')
-        head.layout.width = _LABEL
+        head = heading(row.label, row.help)
         right = ipywidgets.VBox([self._lines, self.add, self._said])
         self.widget = ipywidgets.HBox([head, right])
 
@@ -190,7 +189,7 @@ class TableControl(_Base):
             ipywidgets.Text(name, placeholder="name", tooltip=f"Name in {what}", continuous_update=False),
             ipywidgets.Text(text, placeholder="value", tooltip=f"Value in {what}", continuous_update=False),
         ]
-        remove = ipywidgets.Button(description="Remove", layout={"width": "auto"})
+        remove = button("Remove", f"Remove it from {what}")
         for each, width in zip(fields, ("10em", "18em"), strict=True):
             each.layout.width = width
             each.observe(self._typed, "value")
@@ -216,6 +215,20 @@ def control(row: Row, changed: Changed) -> Control:
     return TableControl(row, changed) if row.widget == "table" else TextControl(row, changed)
 
 
+def heading(label: str, explanation: str) -> Any:
+    """Return the words beside a part that has several fields, where those of a single field stand."""
+    html = (
+        f'<div style="text-align:right;padding-right:8px" title="{escape(explanation)}">{escape(label)}</div>'
+    )
+    return ipywidgets.HTML(html, layout={"width": LABEL, "flex": "0 0 auto"})
+
+
+def button(text: str, tooltip: str = "") -> Any:
+    """Return a button that is as wide as its word, wherever it stands."""
+    layout = {"width": "auto", "flex": "0 0 auto", "align_self": "flex-start"}
+    return ipywidgets.Button(description=text, tooltip=tooltip, layout=layout)
+
+
 def said(severity: str, text: str) -> str:
     """Return one problem as HTML: its sign and its words."""
     return (
@@ -230,10 +243,10 @@ def _placeholder(row: Row) -> str:
 
 
 def _labelled(row: Row) -> dict[str, Any]:
-    unit = f" ({row.unit})" if row.unit and row.widget == "number" else ""
+    unit = f" ({row.unit})" if row.widget == "number" and row.unit not in ("", row.label) else ""
     return {
         "description": f"{row.label}{unit}",
         "tooltip": f"{row.help} ({'required' if row.required else 'optional'})",
-        "style": {"description_width": _LABEL},
+        "style": {"description_width": LABEL},
         "layout": {"width": _WIDE},
     }

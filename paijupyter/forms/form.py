@@ -11,7 +11,7 @@ import ipywidgets
 from paijupyter.errors import PaiJupyterError, Problem, UsageProblem
 from paijupyter.forms import look, patches
 from paijupyter.forms.cards import RoleCard
-from paijupyter.forms.controls import Control, control, said
+from paijupyter.forms.controls import LABEL, Control, button, control, said
 from paijupyter.forms.draft import Draft, Plan
 from paijupyter.forms.rows import Row, rows_of
 from paijupyter.forms.secrets import SecretsPart
@@ -55,14 +55,14 @@ class Form:
         self.profile = ipywidgets.Dropdown(
             options=list(dict.fromkeys([*([draft.profile] if draft.profile else []), *profiles])),
             description="Profile", tooltip="Where the job runs",
-            style={"description_width": "11em"}, layout={"width": "32em"},
+            style={"description_width": LABEL}, layout={"width": "32em"},
         )  # fmt: skip
         self.profile.observe(lambda change: self._do(lambda: self._choose(change["new"])), "value")
         self.secrets = SecretsPart(
             lambda references: self._pending(self.secrets, lambda: draft.refer(references)),
             lambda *given: self._do(lambda: self._value(*given)),
         )
-        self.add_role = ipywidgets.Button(description="Add a role", layout={"width": "auto"})
+        self.add_role = button("Add a role")
         self.add_role.on_click(lambda _: self._do(lambda: draft.apply(patches.add_role(draft.data or {}))))
         self._parts = {name: ipywidgets.VBox([]) for name in (*_SECTIONS, "roles")}
         self.source = ipywidgets.Textarea(
@@ -273,11 +273,19 @@ class Form:
 
     def _submit(self) -> None:
         self.submitting.say("being submitted")
-        try:
-            submitted = self._draft.submit()
-        finally:
-            self._replan()
+        submitted = self._draft.submit()
+        self._forgotten()
         self.job = self._show_job(submitted, self._told)
+
+    def _forgotten(self) -> None:
+        """Say which values have to be typed again for another job: they were sent, and are kept nowhere."""
+        draft = self._draft
+        names = [name for name in draft.secret_names if draft.references[name] == "ask"]
+        for name in names:
+            self.secrets.told(name, "no value yet")
+        if names and self.plan is not None:
+            reason = f"Another job needs the value of `{names[0]}` again."
+            self.submitting.refuse(reason, self._action(self.plan))
 
     def _told(self, text: str) -> None:
         self.submitting.follow(look.state(text), _is_final(text))

@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets
 
 from paijupyter.errors import Problem
-from paijupyter.forms.controls import said
+from paijupyter.forms.controls import button, heading, said
 from paijupyter.forms.entry import SecretEntry
 
 _SOURCES = (
@@ -52,10 +52,9 @@ class SecretsPart:
         self.lines: list[_Line] = []
         self._rows = ipywidgets.VBox([])
         self._said = ipywidgets.HTML()
-        self.add = ipywidgets.Button(description="Add to secrets", layout={"width": "auto"})
+        self.add = button("Add to secrets")
         self.add.on_click(lambda _: self._set([*self.lines, self._line("", "ask")]))
-        head = ipywidgets.HTML('<span title="Private values; a notebook never has them">Secrets</span>')
-        head.layout.width = "11em"
+        head = heading("Secrets", "Private values, each by a reference; a notebook never has a value")
         self.widget = ipywidgets.HBox([head, ipywidgets.VBox([self._rows, self.add, self._said])])
 
     def show(self, references: Mapping[str, str], known: Sequence[str]) -> None:
@@ -92,7 +91,7 @@ class SecretsPart:
             ipywidgets.Dropdown(options=_SOURCES, value=scheme, tooltip="Where its value comes from"),
             ipywidgets.Text(target, placeholder="the same name", continuous_update=False),
             SecretEntry(lambda value: self._value(line, value)),
-            ipywidgets.Button(description="Remove", layout={"width": "auto"}),
+            button("Remove", "Remove the secret"),
         )
         line.remove.on_click(lambda _: self._remove(line))
         for widget, width in ((line.name, "10em"), (line.source, "11em"), (line.target, "9em")):

@@ -192,7 +192,7 @@ def test_a_secret_is_a_reference_and_its_value_is_sent_once(
     job.wait(60)
     log = "".join(chunk.text for chunk in opened.client.logs(job.id))
     assert log == "15 13\n"
-    assert "no value yet" in opened.reason  # It is forgotten once it was sent.
+    assert "TYPED" in opened.reason and "again" in opened.reason  # It is forgotten once it was sent.
     everything = str([each.get_state() for each in _models(form)]) + form.text + str(form.reference())
     assert "canary-" not in everything
 
