@@ -69,8 +69,8 @@ def load(job: Job, name: str, settings: OpenPaiSettings, secrets: Mapping[str, s
     """
     packages = payload.packages_of(job)
     sizes = [archive.size_of(package) for package in packages]
-    small = "document" in settings.ways
-    inside = {number for number, size in enumerate(sizes) if small and size <= _INSIDE}
+    first = _first(settings)
+    inside = {number for number, size in enumerate(sizes) if first == "document" and size <= _INSIDE}
     while True:
         ways = [
             "document" if number in inside else _elsewhere(settings, sizes[number])
@@ -143,14 +143,25 @@ def kept_here(name: str, settings: OpenPaiSettings) -> Path | None:
     return shared.folder / settings.folder / "jobs" / name if shared and shared.folder else None
 
 
-def _elsewhere(settings: OpenPaiSettings, size: int) -> str:
+def _first(settings: OpenPaiSettings) -> str:
+    """Return the first way that there is, "" for none."""
+    return next(iter(_there(settings)), "")
+
+
+def _there(settings: OpenPaiSettings) -> list[str]:
+    """Return the ways that there are, in the profile's order."""
     there = {
+        "document": True,
         "storage": settings.shared is not None,
         "object": settings.bucket is not None,
         "webhdfs": settings.webhdfs is not None,
     }
-    for way in settings.ways:
-        if there.get(way):
+    return [way for way in settings.ways if there[way]]
+
+
+def _elsewhere(settings: OpenPaiSettings, size: int) -> str:
+    for way in _there(settings):
+        if way != "document":
             return way
     raise PaiJupyterError(
         "package-too-big",

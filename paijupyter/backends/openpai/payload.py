@@ -52,6 +52,7 @@ _OF_PODS = frozenset(
     )
 )
 _OF_DATA = frozenset(("cache", "data", "fetch", "git_source", "http_source"))
+_OF_ADDRESSES = frozenset(("cache", "fetch", "http_source"))
 _OF_REQUIREMENTS = frozenset(("missing", "requirements"))
 
 
@@ -154,7 +155,7 @@ def _left_out(job: Job, spec: Mapping[str, Any]) -> frozenset[str]:
     if not job.data:
         # An address is fetched as data of kind `http` are.
         by_url = any(parcel.get("way") == "url" for parcel in spec["parcels"])
-        found |= _OF_DATA - ({"fetch", "http_source"} if by_url else set())
+        found |= _OF_DATA - (_OF_ADDRESSES if by_url else frozenset())
     if not spec["runsNotebook"]:
         found.add("notebook")
         if not job.package:

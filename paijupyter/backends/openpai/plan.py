@@ -16,7 +16,6 @@ from paijupyter.data.storages import used_by
 from paijupyter.errors import PaiJupyterError, Problem, has_errors, in_order
 from paijupyter.protocol.checking import check
 from paijupyter.protocol.document import read
-from paijupyter.protocol.quantities import format_memory
 
 _PLUGINS = "com.microsoft.pai.runtimeplugin"
 # What our own commands have, and what is told in other words here.
@@ -167,7 +166,7 @@ def _package_problems(load: Load | None, settings: OpenPaiSettings) -> Iterator[
         yield Problem(
             "hint",
             "package-way",
-            f"Package `{leg.package.sha256[:12]}` ({format_memory(max(leg.size / 2**20, 0.001))}) travels "
+            f"Package `{leg.package.sha256[:12]}` ({leg.size / 1000:.1f} kB) travels "
             f"{ladder.in_words(leg, settings)}.",
             hint="Its hash is checked in every task.",
         )
@@ -184,17 +183,22 @@ def _left_out(job: Job, settings: OpenPaiSettings, load: Load | None) -> Iterato
             "/extras/paijupyter/outputs",
             hint="Set `storage` and `storages` in the profile, or let the command write into a storage.",
         )
-    images = {role.get("dockerImage") for role in job.roles.values()}
-    if not payload.works_without_python(job):
+    images = [image for image in _images(job) if "python" not in image]
+    if images and not payload.works_without_python(job):
         yield Problem(
             "hint",
             "needs-python",
-            "Python 3.6 or newer must be in the image"
-            + ("s" if len(images) > 1 else "")
-            + ": it unpacks what travels with the job.",
+            f"Python 3.6 or newer must be in image `{images[0]}`: it unpacks what travels with the job.",
             "/prerequisites",
             hint="Without one a task ends at once and says so.",
         )
+
+
+def _images(job: Job) -> Iterator[str]:
+    used = {role.get("dockerImage") for role in job.roles.values()}
+    for item in job.document.get("prerequisites") or ():
+        if item.get("type") == "dockerimage" and item.get("name") in used:
+            yield str(item.get("uri") or "")
 
 
 def _readers(job: Job) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import io
@@ -159,6 +160,31 @@ def test_a_document_that_is_too_long_is_said(place: Place) -> None:
     with pytest.raises(PaiJupyterError) as caught:
         posted(job)
     assert caught.value.code == "too-large"
+
+
+@pytest.mark.parametrize("url", [False, True])
+@pytest.mark.parametrize("files", [None, {"a.py": "x"}])
+@pytest.mark.parametrize("notebook", [None, {"path": "a.ipynb", "run": True}])
+def test_what_is_left_out_is_not_missed(
+    place: Place, files: dict[str, bytes | str] | None, notebook: dict[str, Any] | None, url: bool
+) -> None:
+    """Every module that travels finds what it imports when it is loaded."""
+    ours = {"version": 1, **({"notebook": notebook} if notebook else {})}
+    job = make_job(place, document({"worker": role("true")}, extras={"paijupyter": ours}), files)
+    parcels = [{"way": "url" if url else "folder"}] if files else []
+    spec = payload.spec_of(job, settings(), parcels, None)
+    sources = {name: text for name, text, *_ in payload._members(job, spec, ())}
+    modules = {
+        name.removeprefix("boot/paiboot/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        for name in sources
+        if name.startswith("boot/paiboot/")
+    }
+    for name, text in sources.items():
+        if name.startswith("boot/paiboot/") and name.count("/") == 2:
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.ImportFrom) and node.level == 1:
+                    wanted = [node.module] if node.module else [each.name for each in node.names]
+                    assert set(wanted) <= modules, name
 
 
 def test_the_boot_program_still_means_the_same_without_its_comments() -> None:
