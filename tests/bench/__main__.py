@@ -23,6 +23,7 @@ BENCHES = (
     "fuzz",
     "kubernetes",
     "following",
+    "openpai",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 START, END = "<!-- table -->", "<!-- end of table -->"

@@ -48,10 +48,14 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         reached = "yes" if row.reached else "**no**"
         lines.append(
-            f"| {row.what} | {row.ours:,.0f} {row.unit} | {row.peer:,.0f} {row.unit} ({row.peer_name}) "
+            f"| {row.what} | {row.ours:,.0f} {row.unit} | {_beside(row)} "
             f"| {_said(row.ratio)} | {row.reach} | {reached} |"
         )
     return "\n".join(lines)
+
+
+def _beside(row: Row) -> str:
+    return "–" if math.isnan(row.peer) else f"{row.peer:,.0f} {row.unit} ({row.peer_name})"
 
 
 def _said(ratio: float) -> str:
