@@ -13,11 +13,6 @@ from paijupyter.package import LocalStore
 from paijupyter.protocol.data import DataSource
 
 
-def travels(data: Data) -> bool:
-    """Say whether a source of data reaches the pods as a package."""
-    return bool(data.package or data.key)
-
-
 def packed(job: Job, folder: Path) -> Job:
     """Return the job with what was fetched for it as packages. Blocking.
 

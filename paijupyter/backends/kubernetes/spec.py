@@ -6,17 +6,14 @@ job's Secret.
 
 from __future__ import annotations
 
-import posixpath
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paijupyter.backends.base import Data, Job
+from paijupyter.backends.base import Job
+from paijupyter.backends.data_told import data_told
 from paijupyter.backends.kubernetes import layout
-from paijupyter.backends.kubernetes.fetched import travels
 from paijupyter.backends.told import GRACE_SECONDS, common, has_barrier, tasks_of, wanted_ports
-from paijupyter.data.kinds import storage_of
-from paijupyter.protocol.data import DataSource, place_of, shown
 
 BARRIER_SECONDS = 1800  # images of many gigabytes are pulled meanwhile
 OUTPUTS_SECONDS = 600
@@ -70,7 +67,7 @@ def task_spec(
             "index": settings.get("indexUrl") or None,
         },
         "python": python if python.startswith("/") else None,
-        "data": _data(job, parcels, storages),
+        "data": data_told(job, parcels, storages, _WORK, _FOREIGN_HOME),
         "storages": [{"name": each["name"], "path": each["path"]} for each in storages],
         "secrets": layout.SECRETS if job.document.get("secrets") else None,
         "keyFile": layout.BOARD_KEY,
@@ -103,39 +100,3 @@ def ports_of(job: Job) -> tuple[int, dict[str, dict[str, list[int]]]]:
 
 def _port(number: int) -> int:
     return _FIRST_PORT + (number - _FIRST_PORT) % (_LAST_PORT - _FIRST_PORT)
-
-
-def _data(
-    job: Job, parcels: Sequence[Mapping[str, Any]], storages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    if not job.data:
-        return None
-    mounted = {str(each["name"]): str(each["path"]) for each in storages}
-    sources, parcel = [], 1 if job.package else 0
-    for data in job.data:
-        sources.append(_source(data, mounted))
-        if travels(data):
-            sources[-1]["package"] = {"parcel": parcel, "sha256": parcels[parcel]["sha256"]}
-            parcel += 1
-    return {"sources": sources}
-
-
-def _source(data: Data, mounted: Mapping[str, str]) -> dict[str, Any]:
-    source = data.source
-    found: dict[str, Any] = {
-        **source.to_json(),
-        "shown": shown(source.uri),
-        "base": source.base,
-        "place": _place(source),
-        "inside": bool(source.path) and not source.path.startswith("/"),
-        "key": "",
-    }
-    if source.kind == "storage":
-        name, path = storage_of(source)
-        found["link"] = posixpath.join(mounted.get(name, f"/mnt/{name}"), path)
-    return found
-
-
-def _place(source: DataSource) -> str:
-    """Return the folder of a source in the pod: an absolute one is mounted where it is wanted."""
-    return source.path.rstrip("/") if source.path.startswith("/") else place_of(source, _WORK, _FOREIGN_HOME)
