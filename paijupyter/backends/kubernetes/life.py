@@ -24,9 +24,9 @@ from paijupyter.backends.kubernetes.names import label_value
 from paijupyter.backends.kubernetes.outputs import Fetcher
 from paijupyter.backends.kubernetes.shared import Shared
 from paijupyter.backends.kubernetes.task_files import TaskFiles
-from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.retries import Again
+from paijupyter.backends.waiting import happens
 from paijupyter.errors import NotFound, PaiJupyterError
 from paijupyter.protocol.names import task_key
 

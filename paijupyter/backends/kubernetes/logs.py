@@ -21,7 +21,7 @@ from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.stamps import Unstamper
 from paijupyter.backends.kubernetes.tasklog import TaskLog
 from paijupyter.backends.kubernetes.transport import KubeTransport
-from paijupyter.backends.kubernetes.waiting import happens
+from paijupyter.backends.waiting import happens
 
 _log = logging.getLogger(__name__)
 LIVE = 64  # streams held open at once; the tasks beyond are looked at in turn

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from paijupyter.backends import reading
 from paijupyter.backends.base import Job, Profile
-from paijupyter.backends.kubernetes import reading
-from paijupyter.backends.kubernetes.reading import Reader
+from paijupyter.backends.reading import Reader
 from paijupyter.errors import Problem
 
 _POINTER = "/extras/paijupyter/kubernetes"

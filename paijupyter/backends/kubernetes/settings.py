@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from paijupyter.backends import reading
 from paijupyter.backends.base import Profile
 from paijupyter.backends.delivery.stores import ObjectStore
-from paijupyter.backends.kubernetes import layout, pod_options, reading, storages
+from paijupyter.backends.kubernetes import layout, pod_options, storages
 from paijupyter.backends.kubernetes.pod_options import OPTIONS, PodOptions
-from paijupyter.backends.kubernetes.reading import Reader
 from paijupyter.backends.kubernetes.storages import ClusterStorage
+from paijupyter.backends.reading import Reader
 from paijupyter.errors import PaiJupyterError, Problem
 
 WAYS = ("configmap", "claim", "object", "image")

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.kubernetes import reading
-from paijupyter.backends.kubernetes.reading import Reader
+from paijupyter.backends import reading
+from paijupyter.backends.reading import Reader
 from paijupyter.data.storages import Storage
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")

@@ -12,11 +12,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from paijupyter.backends import fetched
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import (
     bundle,
     ending,
-    fetched,
     gang,
     labels,
     names,

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
 from paijupyter.backends.changes import Changes, Subscription
-from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.openpai import capabilities, journal, remembering
 from paijupyter.backends.openpai.access import client_of
 from paijupyter.backends.openpai.capabilities import Asker
@@ -26,6 +25,7 @@ from paijupyter.backends.openpai.server import Server
 from paijupyter.backends.openpai.settings import SETTINGS, settings_of
 from paijupyter.backends.openpai.stop import Stopper
 from paijupyter.backends.openpai.submit import Submitter, Unsure
+from paijupyter.backends.waiting import happens
 from paijupyter.data.storages import Storage
 from paijupyter.errors import PaiJupyterError
 from paijupyter.protocol.names import task_key

@@ -12,7 +12,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
-from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.openpai.answers import (
     Detail,
     Summary,
@@ -24,6 +23,7 @@ from paijupyter.backends.openpai.answers import (
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.run import JobRun
 from paijupyter.backends.openpai.server import Server
+from paijupyter.backends.waiting import happens
 
 _log = logging.getLogger(__name__)
 _LIMIT = 5000  # jobs in one list

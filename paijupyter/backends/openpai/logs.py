@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 from paijupyter.backends import logs
 from paijupyter.backends.jsonfiles import read_json, write_json
-from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.openpai.answers import mapping, text
 from paijupyter.backends.openpai.client import OpenPaiClient
 from paijupyter.backends.openpai.errors import PaiError
+from paijupyter.backends.waiting import happens
 
 _log = logging.getLogger(__name__)
 _OVERLAP = 64  # bytes that are read again to see that nothing was moved

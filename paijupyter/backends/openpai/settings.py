@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from paijupyter.backends import reading
 from paijupyter.backends.base import Profile
 from paijupyter.backends.delivery.stores import ObjectStore
-from paijupyter.backends.kubernetes import reading
-from paijupyter.backends.kubernetes.reading import Reader
+from paijupyter.backends.reading import Reader
 from paijupyter.data.storages import Storage, storages_of
 from paijupyter.errors import PaiJupyterError, Problem
 

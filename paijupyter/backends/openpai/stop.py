@@ -10,11 +10,11 @@ import asyncio
 import logging
 import time
 
-from paijupyter.backends.kubernetes.waiting import happens
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.hub import Hub
 from paijupyter.backends.openpai.run import JobRun
 from paijupyter.backends.openpai.server import Server
+from paijupyter.backends.waiting import happens
 
 _log = logging.getLogger(__name__)
 _HOLD = 1.0  # seconds after the submission in which a stop is held back

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.kubernetes.fetched import packed
+from paijupyter.backends.fetched import packed
 from paijupyter.backends.openpai import emit, journal, ladder
 from paijupyter.backends.openpai.answers import mapping
 from paijupyter.backends.openpai.errors import PaiError

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from jobs import NOWHERE, job_of, role, settings
 
+from paijupyter.backends import fetched
 from paijupyter.backends.base import Data, Package
-from paijupyter.backends.kubernetes import fetched, layout
+from paijupyter.backends.kubernetes import layout
 from paijupyter.backends.kubernetes.spec import ports_of, task_spec
 from paijupyter.errors import PaiJupyterError
 from paijupyter.protocol.data import parse_data
