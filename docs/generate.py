@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import requirements
+
 from paijupyter.backends.kubernetes.settings import SETTINGS
 from paijupyter.backends.openpai.settings import SETTINGS as OPENPAI_SETTINGS
 from paijupyter.client.options import VERBS, field_help
@@ -21,6 +23,7 @@ def write_reference(folder: Path) -> None:
         "options.md": _options(),
         "rest.md": _routes(),
         "document.md": _document(),
+        "requirements.md": requirements.table(Path(__file__).parents[1] / "tests"),
         "kubernetes.md": _settings(SETTINGS),
         "openpai.md": _settings(OPENPAI_SETTINGS),
     }
