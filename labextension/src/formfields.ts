@@ -51,7 +51,7 @@ export class Field {
     this._format = formatOf(row, trans);
     this.input = inputOf(row, trans);
     this.input.id = id;
-    this.input.classList.add('jp-mod-styled');
+    this.input.classList.toggle('jp-mod-styled', this.input.tagName !== 'SELECT'); // Styled, it has no arrow.
     if (row.required) {
       this.input.setAttribute('aria-required', 'true');
     }

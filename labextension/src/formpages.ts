@@ -57,6 +57,7 @@ export function addForms(
       const [rows, profiles, start] = await Promise.all([api.rows(), api.profiles(), begin(given, api, job)]);
       const form = new FormView(context, api, rows, profiles, start, editors?.factoryService ?? null);
       holder.disposed.connect(() => form.dispose());
+      await form.ready;
       if (!holder.isDisposed) {
         Widget.attach(form, holder.node);
       }

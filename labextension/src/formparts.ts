@@ -155,7 +155,7 @@ export class FormParts {
     const { trans, profiles, profile, choose } = this.options;
     const id = freshId();
     const standard = profiles.find(each => each.default)?.name ?? '';
-    const select = h('select', { id, class: 'jp-mod-styled', 'aria-describedby': `${id}-help` });
+    const select = h('select', { id, 'aria-describedby': `${id}-help` });
     select.append(h('option', { value: '' }, trans.__('default: %1', standard)));
     for (const each of profiles) {
       const label = each.usable ? `${each.name} (${each.kind})` : `${each.name}: ${each.reason}`;

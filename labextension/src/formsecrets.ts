@@ -109,7 +109,7 @@ export class Secrets {
 
   private _line(name: string): HTMLElement {
     const { trans } = this;
-    const source = h('select', { class: 'jp-mod-styled', 'aria-label': trans.__('Where %1 comes from', name) });
+    const source = h('select', { 'aria-label': trans.__('Where %1 comes from', name) });
     const options: [string, string][] = [[ASK, trans.__('asked for at submission')]];
     const entries = new Set(this._stored);
     const now = this._references.get(name) ?? ASK;

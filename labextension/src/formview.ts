@@ -26,6 +26,9 @@ interface IAnswer {
 }
 
 export class FormView extends Widget {
+  /** Resolved when the fields show what the document says. */
+  readonly ready: Promise<void>;
+
   constructor(
     private readonly context: IContext,
     private readonly api: FormApi,
@@ -75,7 +78,8 @@ export class FormView extends Widget {
     this._build();
     this._document.changed.connect(this._onDocument, this);
     this._document.refused.connect((_, error) => this._say(errorText(error)));
-    void this._document.read().then(() => this._repack());
+    this.ready = this._document.read();
+    void this.ready.then(() => this._repack());
     this._test();
   }
 

@@ -224,7 +224,7 @@ export class PlanView {
       const kind = String(each.kind ?? '');
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     }
-    const said = [...kinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
+    const said = [...kinds].map(([kind, count]) => `${kind} ×${count}`).join(', ');
     const text = plan.submittedDocument || JSON.stringify(plan.objects, null, 2);
     return h(
       'div',

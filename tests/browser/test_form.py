@@ -118,7 +118,7 @@ def test_from_a_folder_to_a_job_that_ran(lab):
 
 
 def test_the_same_document_as_text(lab):
-    """O27: comments, order, untouched bytes stay; problems are marked at their lines; form and text are one."""
+    """O27: comments, order and untouched bytes stay; problems are marked at their lines; both are one."""
     page = lab.page
     lab.open()
     form = open_form(lab, document=SOURCE, folder="")
@@ -191,7 +191,7 @@ def test_secrets_go_to_the_store_and_rest_nowhere(ring, lab):
     lab.notebook("secret.ipynb", "1")
     lab.open("secret.ipynb")
     form = open_form(
-        lab, document=SOURCE.replace("echo hi", "echo ${#STORED} ${#ASKED}"), notebook="secret.ipynb"
+        lab, document=SOURCE.replace("[echo hi]", "['echo ${#STORED} ${#ASKED}']"), notebook="secret.ipynb"
     )
     for name in ("STORED", "ASKED"):
         form.get_by_label("Add a secret").click()
