@@ -44,7 +44,7 @@ test-cluster: $(VENV)/test.stamp
 # What cannot be made here is said, and its tests are skipped.
 test-services: $(VENV)/services.stamp $(VENV)/node.stamp
 	$(BIN)/python -m tests.services
-	$(BIN)/python -m pytest -n 0 -m services --durations=5 tests/backends tests/data tests/forms tests/hub tests/jobs
+	$(BIN)/python -m pytest -n 0 -m services --durations=5 tests/backends tests/data tests/forms tests/hub tests/jobs tests/labextension
 
 cluster: $(VENV)/test.stamp
 	@$(BIN)/python -m tests.cluster.lab up
