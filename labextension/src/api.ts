@@ -3,7 +3,7 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import { ApiError, IFrame, IJob, IOutput, IPage, IProblem, ITask, JobEvent } from './model';
+import { ApiError, IFrame, IGroupView, IJob, IOutput, IPage, IProblem, ITask, JobEvent } from './model';
 import { ISource } from './store';
 
 const PAGE = 100;
@@ -33,8 +33,20 @@ export class Api implements ISource {
     return URLExt.join(this.settings.baseUrl, 'paijupyter/v1', path) + (search ? `?${search}` : '');
   }
 
-  list(cursor: string | null): Promise<IPage> {
-    return this._json(this.url('jobs', { limit: PAGE, cursor }));
+  list(cursor: string | null, group = '-'): Promise<IPage> {
+    return this._json(this.url('jobs', { limit: PAGE, cursor, group }));
+  }
+
+  async groups(): Promise<IGroupView[]> {
+    return (await this._json<{ groups: IGroupView[] }>(this.url('groups', { limit: PAGE }))).groups;
+  }
+
+  stopGroup(id: string): Promise<IGroupView> {
+    return this._json(this.url(`groups/${encodeURIComponent(id)}/stop`), 'POST', {});
+  }
+
+  async deleteGroup(id: string): Promise<void> {
+    await this._fetch(this.url(`groups/${encodeURIComponent(id)}`), { method: 'DELETE' });
   }
 
   get(id: string): Promise<IJob> {

@@ -1,20 +1,34 @@
-/** Jobs grouped by the day of their submission, and filtered. */
+/** Jobs and groups of experiments by the day of their submission, and filtered. */
 
-import { IJob } from './model';
+import { IGroupView, IJob } from './model';
+
+/** A row of the list: a job, or a group of experiments as one. */
+export type Entry = IJob | IGroupView;
+
+export function isGroup(entry: Entry): entry is IGroupView {
+  return 'counts' in entry;
+}
+
+/** Jobs and groups, latest first; the jobs of a group are the group's own. */
+export function entries(jobs: IJob[], groups: IGroupView[]): Entry[] {
+  const known = new Set(groups.map(group => group.id));
+  const alone: Entry[] = jobs.filter(job => !job.group || !known.has(job.group.id));
+  return [...alone, ...groups].sort((a, b) => b.submittedAt.localeCompare(a.submittedAt) || b.id.localeCompare(a.id));
+}
 
 export type Day = 'today' | 'yesterday' | 'week' | 'earlier';
 
 export interface IGroup {
   day: Day;
-  jobs: IJob[];
+  jobs: Entry[];
 }
 
 const DAY_MILLISECONDS = 86_400_000;
 
 /** Group jobs, latest first, by day in local time; `week`: the six days before yesterday. */
-export function byDay(jobs: IJob[], now: number): IGroup[] {
+export function byDay(jobs: Entry[], now: number): IGroup[] {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
-  const groups = new Map<Day, IJob[]>();
+  const groups = new Map<Day, Entry[]>();
   for (const job of jobs) {
     const at = Date.parse(job.submittedAt);
     const day: Day =
@@ -31,8 +45,9 @@ export function byDay(jobs: IJob[], now: number): IGroup[] {
 }
 
 /** Whether a job has all the words: in its name, profile, state or notebook. */
-export function matches(job: IJob, filter: string): boolean {
-  const text = [job.name, job.profile, job.state, job.reason, job.notebook ?? ''].join(' ').toLowerCase();
+export function matches(job: Entry, filter: string): boolean {
+  const reason = isGroup(job) ? Object.keys(job.counts).join(' ') : job.reason;
+  const text = [job.name, job.profile, job.state, reason, job.notebook ?? ''].join(' ').toLowerCase();
   return filter
     .toLowerCase()
     .split(/\s+/)

@@ -66,6 +66,7 @@ export interface IJob {
   outputs: IOutput[];
   metrics: IMetrics;
   position: number | null;
+  group?: { id: string; name: string; key: string } | null;
 }
 
 export interface ITask {
@@ -83,13 +84,33 @@ export interface ITask {
   logSize: number;
 }
 
+/** A group of experiments, as every screen shows it. */
+export interface IGroupView {
+  id: string;
+  name: string;
+  state: JobState;
+  message: string;
+  counts: Partial<Record<JobState, number>>;
+  total: number;
+  profile: string | null;
+  notebook: string | null;
+  mine: boolean;
+  host: string | null;
+  submittedAt: string;
+  endedAt: string | null;
+}
+
 export interface IPage {
   jobs: IJob[];
   next: string | null;
   seq: number;
 }
 
-export type JobEvent = { seq: number; type: 'job'; job: IJob } | { seq: number; type: 'deleted'; id: string };
+export type JobEvent =
+  | { seq: number; type: 'job'; job: IJob }
+  | { seq: number; type: 'deleted'; id: string }
+  | { seq: number; type: 'group'; group: IGroupView }
+  | { seq: number; type: 'group-deleted'; id: string };
 
 /** A piece of the merged log: whole lines of one task where possible. */
 export interface IFrame {

@@ -3,8 +3,8 @@
 import { Notification } from '@jupyterlab/apputils';
 
 import { CommandIDs, IContext } from './context';
-import { IChange } from './store';
-import { elapsedWords, ICONS, plainReason, stateWord } from './words';
+import { IChange, IGroupChange } from './store';
+import { elapsedWords, groupLine, ICONS, plainReason, stateWord } from './words';
 
 const SHOWN_MILLISECONDS = 10_000;
 
@@ -15,7 +15,8 @@ const SHOWN_MILLISECONDS = 10_000;
 export function notifyOfEnds(context: IContext, listSeen: () => boolean, stoppedHere: Set<string>): void {
   const { trans, settings, store, inView, commands } = context;
   store.changed.connect((_: unknown, { id, job, ended }: IChange) => {
-    if (!job || !ended || !settings.notifications || stoppedHere.delete(id)) {
+    // Of a group one notification is enough, at its end.
+    if (!job || !ended || store.group(job.group?.id ?? '') || !settings.notifications || stoppedHere.delete(id)) {
       return;
     }
     if (!document.hidden && (inView.has(id) || listSeen())) {
@@ -31,5 +32,14 @@ export function notifyOfEnds(context: IContext, listSeen: () => boolean, stopped
         { label: trans.__('Logs'), callback: () => void commands.execute(CommandIDs.openLog, { id }) }
       ]
     });
+  });
+  store.groupChanged.connect((_: unknown, { id, group, ended }: IGroupChange) => {
+    if (group && ended && settings.notifications && !stoppedHere.delete(id) && (document.hidden || !listSeen())) {
+      const said = `${ICONS[group.state]} ${group.name} ${stateWord(group.state, trans)}: ${groupLine(group, trans)}`;
+      Notification.emit(said, group.state === 'succeeded' ? 'success' : 'warning', {
+        autoClose: SHOWN_MILLISECONDS,
+        actions: [{ label: trans.__('Open'), callback: () => void commands.execute(CommandIDs.openJobs) }]
+      });
+    }
   });
 }

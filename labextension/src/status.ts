@@ -12,6 +12,7 @@ export class JobCount extends Widget {
     this._button.addEventListener('click', () => void context.commands.execute(CommandIDs.openJobs));
     this.node.append(this._button);
     context.store.changed.connect(this._draw, this);
+    context.store.groupChanged.connect(this._draw, this);
     context.store.listed.connect(this._draw, this);
     this._draw();
   }

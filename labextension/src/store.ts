@@ -5,12 +5,15 @@
 
 import { ISignal, Signal } from '@lumino/signaling';
 
-import { ApiError, IJob, IPage, isGone, isMissing, JobEvent } from './model';
+import { ApiError, IGroupView, IJob, IPage, isGone, isMissing, JobEvent } from './model';
 import { isFinal } from './words';
 
 /** Where jobs come from. */
 export interface ISource {
-  list(cursor: string | null): Promise<IPage>;
+  /** Jobs by page, latest first: those of no group, or of one. */
+  list(cursor: string | null, group?: string): Promise<IPage>;
+  /** The latest groups of experiments. */
+  groups(): Promise<IGroupView[]>;
   get(id: string): Promise<IJob>;
   /**
    * Follow events after a number; resolves when the stream ends, rejects when it breaks.
@@ -22,6 +25,13 @@ export interface ISource {
 
 /** `missing`: the Jupyter server has no part of ours. `lost`: it cannot be reached now. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'missing';
+
+export interface IGroupChange {
+  id: string;
+  /** The group as it is now; null if it is gone. */
+  group: IGroupView | null;
+  ended: boolean;
+}
 
 export interface IChange {
   id: string;
@@ -53,6 +63,11 @@ export class JobStore {
     return this._changed;
   }
 
+  /** A group changed, came or went. */
+  get groupChanged(): ISignal<this, IGroupChange> {
+    return this._groupChanged;
+  }
+
   get connectionChanged(): ISignal<this, Connection> {
     return this._connectionChanged;
   }
@@ -78,6 +93,59 @@ export class JobStore {
     );
   }
 
+  /** All groups known, latest first. */
+  groups(): IGroupView[] {
+    return [...this._groups.values()].sort(
+      (a, b) => b.submittedAt.localeCompare(a.submittedAt) || b.id.localeCompare(a.id)
+    );
+  }
+
+  group(id: string): IGroupView | undefined {
+    return this._groups.get(id);
+  }
+
+  /** The jobs of a group that are known, in the order of their keys. */
+  members(group: string): IJob[] {
+    const order = new Intl.Collator(undefined, { numeric: true });
+    return this.jobs()
+      .filter(job => job.group?.id === group)
+      .sort((a, b) => order.compare(a.group?.key ?? '', b.group?.key ?? ''));
+  }
+
+  /** Read the jobs of a group, or the next page of them; say whether there are more. */
+  async openGroup(group: string): Promise<boolean> {
+    const cursor = this._pages.get(group);
+    if (cursor === null) {
+      return false;
+    }
+    const page = await this.source.list(cursor ?? null, group);
+    this._pages.set(group, page.next);
+    page.jobs.filter(job => !this._jobs.has(job.id)).forEach(job => this._put(job));
+    this._listed.emit();
+    return page.next !== null;
+  }
+
+  /** Whether there are jobs of a group that were not read yet. */
+  hasMoreOf(group: string): boolean {
+    return this._pages.get(group) !== null;
+  }
+
+  takeGroup(group: IGroupView): void {
+    const before = this._groups.get(group.id);
+    this._groups.set(group.id, group);
+    const ended = before !== undefined && !isFinal(before.state) && isFinal(group.state);
+    this._groupChanged.emit({ id: group.id, group, ended });
+  }
+
+  forgetGroup(id: string): void {
+    this._groups.delete(id);
+    this._pages.delete(id);
+    for (const job of this.members(id)) {
+      this._remove(job.id);
+    }
+    this._groupChanged.emit({ id, group: null, ended: false });
+  }
+
   get(id: string): IJob | undefined {
     return this._jobs.get(id);
   }
@@ -86,9 +154,14 @@ export class JobStore {
   counts(): { waiting: number; running: number } {
     const counts = { waiting: 0, running: 0 };
     for (const job of this._jobs.values()) {
-      if (job.state === 'waiting' || job.state === 'running') {
+      // Those of a group are counted by it: not all of them need be known.
+      if ((job.state === 'waiting' || job.state === 'running') && !this._groups.has(job.group?.id ?? '')) {
         counts[job.state] += 1;
       }
+    }
+    for (const group of this._groups.values()) {
+      counts.waiting += group.counts.waiting ?? 0;
+      counts.running += group.counts.running ?? 0;
     }
     return counts;
   }
@@ -198,16 +271,23 @@ export class JobStore {
 
   private async _list(): Promise<void> {
     const page = await this.source.list(null);
+    // Read after the jobs: what happens to a group from here on comes as an event.
+    const groups = await this.source.groups();
     this._seq = page.seq;
     this._next = page.next;
     const known = new Set(page.jobs.map(job => job.id));
     const oldest = page.next === null ? '' : (page.jobs[page.jobs.length - 1]?.submittedAt ?? '');
     page.jobs.forEach(job => this._put(job));
+    this.groups()
+      .filter(group => !groups.some(each => each.id === group.id))
+      .forEach(group => this.forgetGroup(group.id));
+    groups.forEach(group => this.takeGroup(group));
+    this._pages.clear();
     for (const job of this.jobs()) {
       if (known.has(job.id)) {
         continue;
       }
-      if (!this._wanted.has(job.id) && job.submittedAt >= oldest) {
+      if (!this._wanted.has(job.id) && (job.group || job.submittedAt >= oldest)) {
         this._remove(job.id); // It would be in the list if it still were there.
       } else {
         this.refresh(job.id).catch(() => undefined);
@@ -223,6 +303,10 @@ export class JobStore {
       this._put(event.job);
     } else if (event.type === 'deleted') {
       this._remove(event.id);
+    } else if (event.type === 'group') {
+      this.takeGroup(event.group);
+    } else if (event.type === 'group-deleted') {
+      this.forgetGroup(event.id);
     }
   }
 
@@ -248,6 +332,10 @@ export class JobStore {
   }
 
   private readonly _jobs = new Map<string, IJob>();
+  private readonly _groups = new Map<string, IGroupView>();
+  /** Of each group that was opened, where its next page of jobs begins; null: all were read. */
+  private readonly _pages = new Map<string, string | null>();
+  private readonly _groupChanged = new Signal<this, IGroupChange>(this);
   private readonly _versions = new Map<string, number>();
   private readonly _wanted = new Set<string>();
   private readonly _changed = new Signal<this, IChange>(this);

@@ -2,7 +2,7 @@
  * Numbers, times and states in the words that every screen uses; the same as in the command line and the snapshots.
  */
 
-import type { IJob, JobState } from './model';
+import type { IGroupView, IJob, JobState } from './model';
 
 export const ICONS: Record<JobState, string> = {
   waiting: '○',
@@ -199,4 +199,13 @@ export function stateLine(job: IJob, now: number, trans: ITranslate): string {
     return [time, name ? `${name} ${number(job.metrics?.last?.[name])}` : ''].filter(Boolean).join(' · ');
   }
   return [plainReason(job, trans), time].filter(Boolean).join(' · ');
+}
+
+/** The one line of a group: how many of its experiments are in each state. */
+export function groupLine(group: IGroupView, trans: ITranslate): string {
+  const states: JobState[] = ['running', 'waiting', 'failed', 'succeeded', 'stopped'];
+  return states
+    .filter(state => group.counts[state])
+    .map(state => `${group.counts[state]} ${stateWord(state, trans)}`)
+    .join(' · ');
 }

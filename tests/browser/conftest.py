@@ -78,7 +78,7 @@ class Lab:
     def open(self, path: str = "", ready: str = ".jp-NotebookPanel") -> None:
         """Open a file; wait until its kernel is idle."""
         tree = f"/tree/{path}" if path else ""
-        self.page.goto(f"{self.url}/lab/workspaces/test{tree}?token={TOKEN}")
+        self.page.goto(f"{self.url}/lab/workspaces/test{tree}?token={TOKEN}", timeout=90_000)
         self.page.wait_for_selector(ready if path else ".jp-SideBar", timeout=60_000)
         if path.endswith(".ipynb"):
             self.wait_idle()
@@ -92,7 +92,7 @@ class Lab:
 
     def reload(self) -> None:
         """Load the page anew; the address names no file, or that one would be opened once more, late."""
-        self.page.goto(f"{self.url}/lab/workspaces/test")
+        self.page.goto(f"{self.url}/lab/workspaces/test", timeout=90_000)
         self.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
         self.page.evaluate("async () => { await window.jupyterapp.restored; }")
 
@@ -141,6 +141,14 @@ class Lab:
         request = urllib.request.Request(f"{self.url}/{path}", headers={"Authorization": f"token {TOKEN}"})
         with urllib.request.urlopen(request, timeout=20) as answer:
             return str(answer.read(), "utf-8")
+
+    def post(self, path: str, body: Any) -> Any:
+        """Ask the job server for something."""
+        headers = {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"}
+        address = f"{self.url}/paijupyter/v1/{path}"
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers, method="POST")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
 
     def get(self, path: str) -> Any:
         """Ask the job server."""

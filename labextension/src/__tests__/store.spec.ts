@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ApiError, IJob, IPage, JobEvent, JobState } from '../model';
+import { ApiError, IGroupView, IJob, IPage, JobEvent, JobState } from '../model';
 import { backOff, IChange, ISource, JobStore } from '../store';
 
 function job(id: string, state: JobState = 'running', submittedAt = '2026-01-01T00:00:00.000Z'): IJob {
@@ -11,6 +11,7 @@ function job(id: string, state: JobState = 'running', submittedAt = '2026-01-01T
 /** A job server under the test's control: each `follow` waits until the test ends it. */
 class Server implements ISource {
   jobs: IJob[] = [];
+  held: IGroupView[] = [];
   seq = 100;
   asked: string[] = [];
   take: (event: JobEvent) => void = () => undefined;
@@ -23,6 +24,10 @@ class Server implements ISource {
     this.asked.push('list');
     const refused = this.refuse.shift();
     return refused ? Promise.reject(refused) : Promise.resolve({ jobs: [...this.jobs], next: null, seq: this.seq });
+  }
+
+  groups(): Promise<IGroupView[]> {
+    return Promise.resolve([...this.held]);
   }
 
   async get(id: string): Promise<IJob> {
@@ -198,4 +203,31 @@ test('pauses grow to half a minute and are spread', () => {
     backOff(50, () => 0),
     15_000
   );
+});
+
+function group(id: string, state: JobState, counts: IGroupView['counts']): IGroupView {
+  return { id, name: id, state, counts, total: 3, submittedAt: '2026-01-02T00:00:00.000Z' } as unknown as IGroupView;
+}
+
+test('groups are listed, follow their events, and count their jobs once', async () => {
+  const server = new Server();
+  server.held = [group('g', 'running', { running: 1, waiting: 2 })];
+  server.jobs = [job('alone')];
+  const { store } = started(server);
+  await settle();
+  const member = { ...job('m'), group: { id: 'g', name: 'g', key: '1' } };
+  server.take({ seq: 101, type: 'job', job: member });
+  assert.deepEqual(store.counts(), { waiting: 2, running: 2 });
+  assert.deepEqual(
+    store.members('g').map(each => each.id),
+    ['m']
+  );
+  const ends: boolean[] = [];
+  store.groupChanged.connect((_, change) => ends.push(change.ended));
+  server.take({ seq: 102, type: 'group', group: group('g', 'succeeded', { succeeded: 3 }) });
+  assert.deepEqual(ends, [true]);
+  assert.deepEqual(store.counts(), { waiting: 0, running: 1 });
+  server.take({ seq: 103, type: 'group-deleted', id: 'g' });
+  assert.equal(store.group('g'), undefined);
+  assert.equal(store.get('m'), undefined);
 });

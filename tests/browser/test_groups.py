@@ -1,0 +1,79 @@
+"""Groups of experiments in the side bar: one row, which opens; several rows stopped and deleted by keyboard."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+TEMPLATE = """\
+protocolVersion: 2
+name: sweep-lr
+type: job
+prerequisites:
+  - {name: image, type: dockerimage, uri: python}
+taskRoles:
+  worker:
+    instances: 1
+    dockerImage: image
+    resourcePerInstance: {cpu: 1, memoryMB: 64, gpu: 0}
+    commands: ["echo lr {lr}; while [ ! -e GO ]; do sleep 0.2; done"]
+"""
+
+
+def sweep(lab, name: str, count: int) -> str:
+    """Submit a group whose jobs wait for a file; return its id."""
+    template = TEMPLATE.replace("sweep-lr", name).replace("GO", str(lab.root / "go"))
+    experiments = {"experiments": {str(each): {"lr": each / 10} for each in range(1, count + 1)}}
+    request = {
+        "template": template,
+        "experiments": json.dumps(experiments),
+        "context": {"folder": "", "python": sys.executable},
+    }
+    return lab.post("groups", request)["id"]
+
+
+def test_a_group_is_one_row_that_opens_and_several_rows_are_ended_together(lab):
+    """T7, T8: folded with counts, opened on demand; Space and Shift choose, s stops, Delete deletes all."""
+    page = lab.page
+    sweep(lab, "sweep-lr", 4)
+    sweep(lab, "other", 2)
+    lab.open()
+    page.evaluate("window.jupyterapp.commands.execute('paijupyter:open-jobs')")
+    side = page.locator(".jp-PaiJobs")
+    row = side.locator(".jp-PaiJobs-row", has_text="sweep-lr (4)")
+    row.get_by_text("4 running").wait_for()
+    assert side.locator(".jp-PaiJobs-row").count() == 2
+    page.locator(".jp-PaiCount-button").get_by_text("6 jobs run").wait_for()
+
+    # Opened and folded by keyboard; its jobs are rows like any other.
+    row.focus()
+    page.keyboard.press("ArrowRight")
+    members = side.locator(".jp-PaiJobs-row[aria-level='2']")
+    members.nth(3).wait_for()
+    assert row.get_attribute("aria-expanded") == "true"
+    lab.shoot("groups-light")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("l")
+    page.locator(".jp-PaiLog-row", has_text="lr 0.1").first.wait_for()
+    row.focus()
+    page.keyboard.press("ArrowLeft")
+    members.first.wait_for(state="detached")
+
+    # Both groups at once: stopped, then deleted.
+    side.get_by_role("searchbox").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+ArrowDown")
+    side.locator(".jp-PaiJobs-many", has_text="2 chosen").wait_for()
+    lab.theme("JupyterLab Dark")
+    lab.shoot("groups-chosen-dark")
+    side.locator(".jp-PaiJobs-row").nth(1).focus()
+    page.keyboard.press("s")
+    row.get_by_text("4 stopped").wait_for()
+    side.locator(".jp-PaiJobs-row", has_text="other (2)").get_by_text("2 stopped").wait_for()
+    side.locator(".jp-PaiJobs-many").get_by_role("button", name="Delete 2").wait_for()
+    page.keyboard.press("Delete")
+    dialog = page.locator(".jp-Dialog")
+    dialog.get_by_text("Delete 6 jobs?").wait_for()
+    dialog.get_by_role("button", name="Delete").click()
+    side.get_by_text("No jobs yet.").wait_for()
+    assert lab.get("groups")["groups"] == [] and lab.get("jobs")["jobs"] == []
