@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+SIZE = float(os.environ.get("PAIJUPYTER_BENCH_SIZE") or 1)
+"""Share of the full sizes, to see that a bench runs: 0.05. Figures are those of 1."""
+
+
+def sized(full: int, least: int = 1) -> int:
+    """Return how much of something a bench takes."""
+    return max(least, round(full * SIZE))
 
 
 @dataclass(frozen=True)

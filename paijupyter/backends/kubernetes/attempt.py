@@ -282,6 +282,10 @@ class Attempt:
         waiting = [key for key, each in self.statuses.items() if each.state == "waiting"]
         if not waiting:
             return Position("running")
+        key = max(waiting, key=self._weight)
+        finding = self._findings.get(key)
+        if finding is not None and finding.for_ever:
+            return Position("running", "", f"{key}: {self.statuses[key].message}")
         return Position("running", "", f"{_named(waiting)} not running yet.")
 
     def _ending(self) -> str:

@@ -14,6 +14,8 @@ def unschedulable(said: str, asked: Asked) -> Finding:
     if claim:
         how = "does not exist" if claim[2] == "not found" else "is being deleted"
         return Finding("unschedulable", f"its volume claim `{claim[1]}` {how}", _CLAIM, for_ever=True)
+    if "unbound immediate PersistentVolumeClaims" in said:
+        return Finding("unschedulable", "its volume claim has no volume yet", _UNBOUND, for_ever=True)
     head = said.partition(" preemption:")[0]
     found = re.search(r"(\d+)/(\d+) nodes are available: (.*)", head, re.S)
     if not found:
@@ -33,6 +35,7 @@ def unschedulable(said: str, asked: Asked) -> Finding:
 
 
 _CLAIM = "Create the claim, or correct its name in the profile's `storages`."
+_UNBOUND = "See `kubectl describe pvc`: most often its storage class does not exist or makes no volumes."
 # "1 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint {a: b, c}, …"
 _COUNTED = re.compile(r"(\d+) ((?:Insufficient|Too many|node\(s\)|Preemption)[^,{]*(?:\{[^}]*\})?[^,{]*)")
 
@@ -90,7 +93,6 @@ _PLACES: tuple[tuple[str, str, str, bool], ...] = (
     ),
     (r"pod anti-affinity|pod affinity", "{nodes} against its pod affinity", "Correct `affinity`.", False),
     (r"volume node affinity conflict", "{nodes} where its volume cannot be", "Use another volume.", True),
-    (r"unbound immediate PersistentVolumeClaims", "its volume claim has no volume yet", _CLAIM, True),
     (r"were unschedulable", "{nodes} closed for new pods", "", False),
     (r"free ports", "{nodes} with its port taken", "", False),
     (r"Too many pods", "{nodes} full of pods", "", False),

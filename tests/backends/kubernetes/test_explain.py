@@ -96,8 +96,8 @@ def test_a_program_that_is_missing_is_named() -> None:
         ),
         (
             "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
-            "pod has unbound immediate PersistentVolumeClaims",
-            False,
+            "its volume claim has no volume yet",
+            True,
         ),
         ("0/1 nodes are available: 1 node(s) were unschedulable.", "1 node closed for new pods", False),
         ("0/3 nodes are available: 3 Too many pods.", "3 nodes full of pods", False),
