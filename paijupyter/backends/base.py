@@ -79,6 +79,8 @@ class Job:
         data: its sources of data, in the order of the document.
         group: id of the group whose experiment it is, or "".
         experiment: the experiment's key in that group, or "".
+        resumes: name of an earlier job of the same profile, with whose checkpoints it begins, where the
+            profile keeps them and not this host; else "".
     """
 
     id: str
@@ -92,6 +94,7 @@ class Job:
     data: tuple[Data, ...] = ()
     group: str = ""
     experiment: str = ""
+    resumes: str = ""
 
     @property
     def roles(self) -> Mapping[str, Mapping[str, Any]]:
@@ -212,7 +215,7 @@ class BackendPlan:
         objects: what would be created, each with ``kind`` and ``name``.
         problems: everything this backend has against it or leaves out.
         starts: one phrase on when it would start (``now``, ``after 2 jobs``).
-        as_written: whether a manifest that the document was made of goes as it is, so that nothing of it is lost.
+        as_written: whether a manifest that the document was made of goes as it is: nothing of it is lost.
     """
 
     submitted: str

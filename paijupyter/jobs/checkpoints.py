@@ -1,22 +1,27 @@
 """Checkpoints: where a job's attempts keep them, and how another job begins with those of an earlier one.
 
-All tasks and attempts of a job share one folder, ``checkpoints/`` in the job's folder: what one task saves,
-every task must find. A later job begins with a copy, so that neither can spoil the other's.
+All tasks and attempts of a job share one folder: what one task saves, every task must find. Of processes of
+this host it is ``checkpoints/`` in the job's folder; of tasks elsewhere it lies on a volume of their profile,
+and they tell how much is there. A later job begins with a copy, so that neither can spoil the other's.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paijupyter.backends.base import Profile
 from paijupyter.errors import Conflict, PaiJupyterError
 from paijupyter.jobs.live import LiveJob
 
 FOLDER = "checkpoints"
+TOLD = "checkpoints.json"
+"""Beside a task's log: ``{files, bytes}`` of the checkpoints that its job has elsewhere."""
 _CLONE = 0x40049409  # FICLONE: share the blocks until one side writes
 
 
@@ -27,12 +32,14 @@ class Earlier:
     Attributes:
         files: how many files they are.
         size: their bytes.
+        profile: the profile on whose volume they lie; "": on this host.
     """
 
     id: str
     name: str
     files: int
     size: int
+    profile: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return what a plan shows of it."""
@@ -54,13 +61,33 @@ def look(job: LiveJob) -> Earlier:
             f"Wait for its end, or stop it: stop {name}.",
         )
     sizes = [_size(path) for path in (record.folder / FOLDER).rglob("*") if not path.is_dir()]
+    told = {} if sizes else _told(job)
+    if told:
+        return Earlier(record.id, name, told["files"], told["bytes"], record.profile)
     if not sizes:
         raise Conflict(
             "nothing-to-resume",
             f"Job `{name}` has left no checkpoint.",
-            "A job leaves what it writes below $PAI_CHECKPOINT_DIR.",
+            "A job leaves what it writes below $PAI_CHECKPOINT_DIR; on a cluster if the profile keeps it.",
         )
     return Earlier(record.id, name, len(sizes), sum(sizes))
+
+
+def check_within_reach(earlier: Earlier, profile: Profile) -> None:
+    """See that jobs of a profile can begin with the checkpoints of an earlier job.
+
+    Raises:
+        Conflict: ``checkpoints-elsewhere``.
+    """
+    if earlier.profile == ("" if profile.kind == "local" else profile.name):
+        return
+    where = f"on a volume of profile `{earlier.profile}`" if earlier.profile else "on this host"
+    advice = f"with --profile {earlier.profile}" if earlier.profile else "to a profile of this host"
+    raise Conflict(
+        "checkpoints-elsewhere",
+        f"Checkpoints of job `{earlier.name}` lie {where}; tasks of `{profile.name}` do not see them.",
+        f"Submit it {advice}.",
+    )
 
 
 def bring(jobs: Path, earlier: str, job: Path) -> None:
@@ -90,6 +117,21 @@ def bring(jobs: Path, earlier: str, job: Path) -> None:
             "See that it was not deleted, and that there is room on the disk.",
             507,
         ) from error
+
+
+def _told(job: LiveJob) -> dict[str, int]:
+    """Return what the latest attempt that told of its checkpoints said; {} if none did."""
+    for attempt in range(job.life.attempt, -1, -1):
+        for role in job.record.facts["roles"]:
+            path = job.record.task_folder(f"{role['name']}-0", attempt) / TOLD
+            try:
+                found = json.loads(path.read_bytes())
+                told = {"files": int(found["files"]), "bytes": int(found["bytes"])}
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+            if told["files"] > 0:
+                return told
+    return {}
 
 
 def _copy(source: str, target: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from paijupyter.backends.base import Job
 from paijupyter.jobs import record as records
 from paijupyter.jobs import sources
+from paijupyter.jobs.checkpoints import Earlier
 from paijupyter.jobs.clock import now
 from paijupyter.jobs.host import Host
 from paijupyter.jobs.notebooks import notebook_that_runs
@@ -27,6 +28,7 @@ def read_job(record: Record, planner: Planner) -> Job:
     facts = record.facts
     data: dict[str, Any] = dict(read(record.source).data)
     sha256 = facts.get("packageSha256")
+    resumed = facts.get("resumedFrom") or {}
     if sha256:
         data = with_package(data, sha256)
     return Job(
@@ -41,6 +43,7 @@ def read_job(record: Record, planner: Planner) -> Job:
         data=sources.again(data, facts, record.folder, planner.package),
         group=(facts.get("group") or {}).get("id", ""),
         experiment=(facts.get("group") or {}).get("key", ""),
+        resumes=resumed["name"] if resumed.get("profile") else "",
     )
 
 
@@ -76,8 +79,14 @@ def facts_of(request: Request, prepared: Prepared, job: Job, host: Host) -> dict
         "secretRefs": {name: ref for name, ref in request.secrets.references.items() if name in names},
         "clonedFrom": request.cloned_from,
         "group": dict(request.group) if request.group else None,
-        "resumedFrom": {"id": earlier.id, "name": earlier.name} if earlier else None,
+        "resumedFrom": _resumed(earlier) if earlier else None,
         "data": [sources.summary(each) for each in prepared.sources],
         "dataPackages": sources.packages_of(prepared.sources),
         "outputs": output_globs(prepared.data),
     }
+
+
+def _resumed(earlier: Earlier) -> dict[str, str]:
+    """Return the job with whose checkpoints one begins, and the profile that keeps them if not this host."""
+    found = {"id": earlier.id, "name": earlier.name}
+    return {**found, "profile": earlier.profile} if earlier.profile else found

@@ -16,7 +16,7 @@ from typing import Any
 from paijupyter.backends.base import Backend, BackendPlan, Data, Job, Package, Profile
 from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError, Problem, has_errors, in_order
 from paijupyter.jobs import notebooks, secrets, sources
-from paijupyter.jobs.checkpoints import Earlier, look
+from paijupyter.jobs.checkpoints import Earlier, check_within_reach, look
 from paijupyter.jobs.estimate import estimate, setting_problems
 from paijupyter.jobs.identity import new_id
 from paijupyter.jobs.keyring import from_keyring
@@ -152,6 +152,7 @@ class Planner:
         problems += found
         prepared, found = await self._with_backend(prepared, request)
         problems += found
+        problems += _out_of_reach(prepared)
         # A backend is asked only about a document that makes sense; it need not defend itself against others.
         if prepared.backend is not None and not has_errors(_of_document(problems)):
             prepared = replace(prepared, job=self._job(prepared, request, commands))
@@ -179,6 +180,7 @@ class Planner:
             data=prepared.sources,
             group=(request.group or {}).get("id", ""),
             experiment=(request.group or {}).get("key", ""),
+            resumes=prepared.earlier.name if prepared.earlier and prepared.earlier.profile else "",
         )
 
     async def _with_package(self, prepared: Prepared, request: Request) -> tuple[Prepared, list[Problem]]:
@@ -372,6 +374,17 @@ def _started(command: str) -> Iterator[str]:
             # An option may take a value (`python -W error x.py`), so only what looks like a script counts.
             if re.fullmatch(r"[\w.-][\w./-]*\.(?:py|sh)", script):
                 yield script.removeprefix("./")
+
+
+def _out_of_reach(prepared: Prepared) -> list[Problem]:
+    """Return what is wrong with where the checkpoints lie with which a job is to begin."""
+    if prepared.earlier is None or prepared.profile is None:
+        return []
+    try:
+        check_within_reach(prepared.earlier, prepared.profile)
+    except PaiJupyterError as error:
+        return [_problem(error)]
+    return []
 
 
 def _problem(error: PaiJupyterError) -> Problem:

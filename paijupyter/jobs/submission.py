@@ -316,7 +316,7 @@ class Submissions:
                 return  # stopped before it got this far
             mark = self._watchers.mark(profile)
             earlier = live.record.facts.get("resumedFrom")
-            if earlier:
+            if earlier and not earlier.get("profile"):
                 await asyncio.to_thread(bring, self._catalog.folder, earlier["id"], job.folder)
             try:
                 backend = await self._backends.of(profile)

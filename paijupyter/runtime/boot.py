@@ -128,6 +128,10 @@ class Boot:
         variables = environment(spec, os.environ)
         variables.update(self._secrets)
         self._provide_data(variables)
+        if spec.get("earlier"):
+            from .earlier import bring
+
+            bring(spec, self._watch)
         python = self._notebook_environment(self._install(variables), variables)
         self._list_environment(python, variables)
         files.write_atomic(os.path.join(self._folder, "ready"), b"%d\n" % int(time.time() * 1000))

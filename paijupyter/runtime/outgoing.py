@@ -34,7 +34,7 @@ def main(argv: "List[str]") -> int:
 
 def waiting(folder: str) -> "Tuple[int, int]":
     """Return how many outputs there are, and their bytes."""
-    sizes = [os.lstat(path).st_size for path, _ in _files(folder)]
+    sizes = [_size(path) for path, _ in _files(folder)]
     return len(sizes), sum(sizes)
 
 
@@ -65,8 +65,22 @@ def _files(folder: str) -> "Iterator[Tuple[str, str]]":
         linked = [name for name in folders if os.path.islink(os.path.join(place, name))]
         for name in sorted(names + linked):
             path = os.path.join(place, name)
-            if stat.S_IFMT(os.lstat(path).st_mode) in (stat.S_IFREG, stat.S_IFLNK):
+            if stat.S_IFMT(_mode(path)) in (stat.S_IFREG, stat.S_IFLNK):
                 yield path, os.path.relpath(path, folder)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0  # gone since it was listed
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
 
 
 def _send(folder: str) -> None:

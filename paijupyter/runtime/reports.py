@@ -9,7 +9,7 @@ import json
 import os
 import time
 
-from . import tree
+from . import outgoing, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .stdout import StandardOutput
 
 MARK = b"\x1epaijupyter "
-METRICS, USAGE, ENVIRONMENT = "metrics", "usage", "environment"
+METRICS, USAGE, ENVIRONMENT, CHECKPOINTS = "metrics", "usage", "environment", "checkpoints"
 METRICS_EVERY = 1.0  # seconds between two looks at the file of metrics
 WHOLE_BYTES = 1 << 20  # of metrics that are told whole: a node keeps only the newest 10 MiB of a log
 THINNED_EVERY = 10.0  # seconds between two lines of metrics beyond that
@@ -36,11 +36,19 @@ class Reports:
         log: takes them.
         clean: hides secrets in a text.
         is_first: whether the task is the first of its role: the others tell only what they use.
+        kept: the folder of the job's checkpoints, if they outlive the tasks and this one is to tell of them.
     """
 
     def __init__(
-        self, folder: str, log: "StandardOutput", clean: "Callable[[str], str]", is_first: bool
+        self,
+        folder: str,
+        log: "StandardOutput",
+        clean: "Callable[[str], str]",
+        is_first: bool,
+        kept: "Optional[str]" = None,
     ) -> None:
+        self._kept = kept
+        self._kept_told = (0, 0)
         self._path = os.path.join(folder, "metrics.jsonl") if is_first else ""
         self._log = log
         self._clean = clean
@@ -75,12 +83,14 @@ class Reports:
             self._metrics_at = now + (THINNED_EVERY if thinned else METRICS_EVERY)
         if now >= self._usage_at:
             self._tell_usage(now)
+            self._tell_checkpoints()
             self._usage_at = now + USAGE_EVERY
 
     def finish(self) -> None:
-        """Tell the metrics that are left; the command has ended."""
+        """Tell what is left to tell; the command has ended."""
         if self._path:
             self._tell_metrics(b"\n")
+        self._tell_checkpoints()
 
     def _tell_metrics(self, end: bytes = b"") -> None:
         """Tell the lines that were added; beyond what is told whole, the last one of them."""
@@ -123,6 +133,15 @@ class Reports:
         megabytes = tree.resident() / 1048576.0
         self._say(USAGE, json.dumps({"cpu": round(cpu, 3), "memoryMB": round(megabytes, 1)}))
 
+    def _tell_checkpoints(self) -> None:
+        """Tell how many checkpoints there are, if that has changed: nobody else can look at them."""
+        if not self._kept:
+            return
+        count, size = outgoing.waiting(self._kept)
+        if (count, size) != self._kept_told:
+            self._kept_told = (count, size)
+            self._say(CHECKPOINTS, json.dumps({"files": count, "bytes": size}))
+
     def _say(self, kind: str, text: str) -> None:
         line = " ".join((kind, self._clean(text))).replace("\n", " ")
         self._log.report(MARK + line.encode("utf-8", "replace") + b"\n")
@@ -132,4 +151,6 @@ def of_task(spec: "Dict[str, Any]", log: "Any", clean: "Callable[[str], str]") -
     """Return the reports of a task whose backend asks for them, else None."""
     if not spec.get("reports"):
         return None
-    return Reports(spec["folder"], log, clean, spec["index"] == 0)
+    is_first = spec["index"] == 0 and spec["role"] == spec["roles"][0]["name"]
+    kept = spec["checkpoints"] if spec.get("kept") and is_first else None
+    return Reports(spec["folder"], log, clean, spec["index"] == 0, kept)

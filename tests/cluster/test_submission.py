@@ -16,6 +16,7 @@ import pytest
 
 from paijupyter.backends.base import Data, Job
 from paijupyter.backends.kubernetes import names, sweep
+from paijupyter.backends.kubernetes.journal import Journal
 from paijupyter.errors import PaiJupyterError
 from paijupyter.protocol.data import DataSource
 from tests.cluster.lab import addons, lifecycle
@@ -101,7 +102,7 @@ async def test_a_package_in_an_object_store(
         assert await there.run(job) == printed
         for kind in ("configmaps", "jobs", "pods", "services"):
             assert "X-Amz-Signature" not in json.dumps(there.of(kind, job))
-        await there.submitter.start_attempt(job, 1)
+        await there.submitter.start_attempt(job, Journal(attempt=1))
         secrets = {each["metadata"]["name"] for each in there.of("secrets", job)}
         name = names.base(job.name)
         assert secrets == {name, f"{name}-a0-urls", f"{name}-a1-urls"}
@@ -268,7 +269,7 @@ async def test_the_documented_role_is_enough(there: Lab, limited: Path) -> None:
         assert await there.problems(job) == {}
         assert await there.run(job, {"TOKEN": "x" * 20}) == printed
         await there.submitter.create(job, {"TOKEN": "x" * 20})
-        await there.submitter.start_attempt(job, 1)
+        await there.submitter.start_attempt(job, Journal(attempt=1))
         assert len(there.of("jobs", job)) == 2
         await there.submitter.remove(job)
         assert await sweep.sweep(there.transport) == []

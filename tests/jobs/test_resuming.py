@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 
 import pytest
 
+from paijupyter.backends import base
 from paijupyter.errors import InvalidDocument, PaiJupyterError
 from paijupyter.jobs import JobService
 from paijupyter.jobs.checkpoints import bring
@@ -155,3 +157,45 @@ async def test_real_jobs_go_on_where_the_earlier_one_was(folders, kit):
         done.append(service.file(ref, "worker-0/steps").read_text().strip())
     await service.close()
     assert done == ["1", "2", "3", "1"]
+
+
+async def test_checkpoints_that_a_profile_keeps_stay_with_it(bench, isolated_home, monkeypatch):
+    """Nothing is copied here; its tasks told how many there are, its backend hears whose to begin with."""
+    (point,) = base.backend_kinds().values()
+    monkeypatch.setattr(base, "backend_kinds", lambda: {"local": point, "far": point})
+    config = isolated_home / "config" / "paijupyter" / "profiles.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("profiles: {far: {kind: far}, further: {kind: far}}")
+    first = await bench.submit("first", profile="far")
+    told = {"files": 2, "bytes": 14}
+    bench.write(first, "tasks/worker-0/0/checkpoints.json", json.dumps(told))
+    far = bench.backend
+    far.emit(first["id"], "succeeded")
+    await bench.state("first", "succeeded")
+    await earlier_here(bench)
+
+    plan = await bench.service.plan(bench.request("second", resumeFrom="first", profile="far"))
+    assert (plan["problems"], plan["resumes"]) == ([], {"id": first["id"], "name": first["name"], **told})
+    for ref, profile in (("first", "local"), ("first", "further"), ("here", "far")):
+        plan = await bench.service.plan(bench.request("third", resumeFrom=ref, profile=profile))
+        assert [each["code"] for each in plan["problems"]] == ["checkpoints-elsewhere"], (ref, profile)
+
+    heard = []
+    monkeypatch.setattr(type(far), "submit", lambda self, job, secrets: _hear(heard, job))
+    second = await bench.submit("second", resumeFrom="first", profile="far")
+    assert heard[0].resumes == first["name"]
+    assert not (bench.folder(second) / "checkpoints").exists()
+    assert second["resumedFrom"] == {"id": first["id"], "name": first["name"], "profile": "far"}
+
+
+async def earlier_here(bench):
+    """Have a job of this host that left a checkpoint, named ``here``."""
+    view = await bench.submit("here", profile="local")
+    bench.write(view, "checkpoints/step-1", "x")
+    local = next(each for each in type(bench.backend).made if each.profile.name == "local")
+    local.emit(view["id"], "succeeded")
+    await bench.state("here", "succeeded")
+
+
+async def _hear(heard, job):
+    heard.append(job)

@@ -28,6 +28,8 @@ KEPT = f"{ROOT}/kept"
 """A folder of this job on a volume, where the profile has one: checkpoints and outputs outlive its pods."""
 CACHE = f"{ROOT}/cache"
 """A volume for environments with requirements, where the profile has one."""
+EARLIER = f"{ROOT}/earlier"
+"""The same folder of the job with whose checkpoints this one begins, read-only."""
 DATA = "data"
 """Folder of :data:`RUN`; what is below it is mounted where a job wants its data, see :func:`data_mounts`."""
 

@@ -35,6 +35,7 @@ def problems(job: Job, settings: KubeSettings, cluster: Cluster, chosen: Gang) -
     yield from _patches(job, settings)
     yield from _repetition(job)
     yield from _storages(job, settings, cluster)
+    yield from _checkpoints(job, settings)
     yield from _volumes(job, settings)
     yield from _environment(job, settings)
     yield from _roles(job, settings)
@@ -153,6 +154,21 @@ def _no_claim(claim: str, what: str, cluster: Cluster) -> Problem:
         _STORAGES,
         hint=f"There are: {', '.join(sorted(cluster.claims or ())) or 'none'}.",
     )
+
+
+def _checkpoints(job: Job, settings: KubeSettings) -> Iterator[Problem]:
+    """Yield what becomes of checkpoints where no volume keeps them."""
+    if settings.keep_claim:
+        return
+    advice = f"Name a claim of the namespace: paijob profile edit {settings.name} --set keepClaim=CLAIM"
+    if job.resumes:
+        said = f"Profile `{settings.name}` has no volume with the checkpoints of `{job.resumes}`."
+        yield Problem("error", "checkpoints-not-kept", said, hint=advice)
+    elif job.document.get("jobRetryCount") or "PAI_CHECKPOINT_DIR" in " ".join(job.commands.values()):
+        said = (
+            "Checkpoints are gone with their pods: neither another attempt nor another job begins with them."
+        )
+        yield Problem("hint", "checkpoints-not-kept", said, hint=advice)
 
 
 def _volumes(job: Job, settings: KubeSettings) -> Iterator[Problem]:

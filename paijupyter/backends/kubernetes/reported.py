@@ -18,7 +18,8 @@ from paijupyter.backends.jsonfiles import write_json
 from paijupyter.backends.kubernetes.sieve import Report
 
 METRICS = "metrics.jsonl"
-ENVIRONMENT = "environment.json"
+FILES = {"environment": "environment.json", "checkpoints": "checkpoints.json"}
+"""By kind of a report the file that has the latest one."""
 _STALE = 60.0  # seconds after which what a task used says nothing of now
 
 
@@ -53,11 +54,11 @@ class Reported:
         """
         if report.kind == "metrics":
             self._append(report.text)
-        elif report.kind == "environment":
+        elif report.kind in FILES:
             found = _object(report.text)
             if found:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                write_json(self._folder / ENVIRONMENT, found)
+                write_json(self._folder / FILES[report.kind], found)
         elif report.kind == "usage":
             found = _object(report.text)
             with contextlib.suppress(KeyError, TypeError, ValueError):

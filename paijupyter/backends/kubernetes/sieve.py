@@ -14,7 +14,7 @@ _LONGEST = 1 << 20  # bytes; what goes on for longer is no report of ours
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One report: its kind (``metrics``, ``usage``, ``environment``) and its text."""
+    """One report: its kind (``metrics``, ``usage``, …) and its text."""
 
     kind: str
     text: str

@@ -73,6 +73,7 @@ def task_spec(
         "keyFile": layout.BOARD_KEY,
         "run": layout.RUN,
         "kept": layout.KEPT if kept else None,
+        "earlier": f"{layout.EARLIER}/checkpoints" if kept and job.resumes else None,
         "outputsSeconds": float(settings.get("outputsWait") or OUTPUTS_SECONDS),
         "fetchSeconds": layout.FETCH_SECONDS,
         "reports": True,

@@ -120,8 +120,17 @@ def _kept(job: Job, settings: KubeSettings) -> Iterator[Mounted]:
         yield mounted("cache", source, layout.CACHE, readOnly=False)
     if settings.keep_claim:
         source = {"persistentVolumeClaim": {"claimName": settings.keep_claim}}
-        folder = f"{settings.keep_folder}/{names.base(job.name)}".lstrip("/")
-        yield mounted("kept", source, layout.KEPT, readOnly=False, subPath=folder)
+        kept = mounted("kept", source, layout.KEPT, readOnly=False, subPath=_folder(job.name, settings))
+        if job.resumes:
+            before = _folder(job.resumes, settings)
+            earlier = {"name": "kept", "mountPath": layout.EARLIER, "readOnly": True, "subPath": before}
+            kept = Mounted(kept.volume, (*kept.mounts, earlier))
+        yield kept
+
+
+def _folder(name: str, settings: KubeSettings) -> str:
+    """Return the folder of a job on the claim where checkpoints and outputs stay."""
+    return f"{settings.keep_folder}/{names.base(name)}".lstrip("/")
 
 
 def _storages(job: Job, settings: KubeSettings) -> Iterator[Mounted]:

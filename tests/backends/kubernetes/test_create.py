@@ -19,6 +19,7 @@ from paijupyter.backends.kubernetes import labels, render, sweep
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Creator, owned
 from paijupyter.backends.kubernetes.dry_run import Rehearsal
+from paijupyter.backends.kubernetes.journal import Journal
 from paijupyter.backends.kubernetes.paths import batch, core
 from paijupyter.backends.kubernetes.submit import Submitter
 from paijupyter.backends.kubernetes.transport import KubeTransport
@@ -214,12 +215,12 @@ async def test_a_further_attempt_has_its_own_objects(
     """O21."""
     store, submit = Store(server), submitter(transport, tmp_path)
     with pytest.raises(PaiJupyterError) as caught:
-        await submit.start_attempt(JOB, 1)
+        await submit.start_attempt(JOB, Journal(attempt=1))
     assert caught.value.code == "not-found"
     await submit.create(JOB, {})
     before = set(store.kept)
-    await submit.start_attempt(JOB, 1)
-    await submit.start_attempt(JOB, 1)
+    await submit.start_attempt(JOB, Journal(attempt=1))
+    await submit.start_attempt(JOB, Journal(attempt=1))
     assert {path.rpartition("/")[2] for path in set(store.kept) - before} == {
         "train-abc234-a1-spec",
         "train-abc234-a1-ps",
@@ -227,7 +228,7 @@ async def test_a_further_attempt_has_its_own_objects(
     }
     # A newer engine brings a boot file of its own, and says that the job needs it.
     newer = submitter(transport, tmp_path / "newer", "print(2)")
-    await newer.start_attempt(JOB, 2)
+    await newer.start_attempt(JOB, Journal(attempt=2))
     needs = store.kept[f"{CONFIG_MAPS}/train-abc234"]["metadata"]["annotations"][labels.NEEDS].split()
     assert len(needs) == 2
     assert all(f"{CONFIG_MAPS}/{each}" in store.kept for each in needs)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from jobs import gpus, job_of, role, settings
 
 from paijupyter.backends.base import Data, Job
-from paijupyter.backends.kubernetes import fits, gang, lint
+from paijupyter.backends.kubernetes import fits, gang, layout, lint, volumes
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.settings import KubeSettings
+from paijupyter.backends.kubernetes.spec import task_spec
 from paijupyter.errors import Problem
 from paijupyter.protocol.data import DataSource
 
@@ -99,6 +101,37 @@ def test_a_missing_claim_is_said_before_pods_wait_for_ever() -> None:
     cluster = Cluster(namespace="ns", claims={"kept": "Bound"})
     assert "`claim`" in found(job_of({"worker": role()}), of, cluster)["no-claim"].message
     assert "no-claim" not in found(job_of({"worker": role()}), of, Cluster(namespace="ns"))
+
+
+def test_checkpoints_need_a_claim_to_outlive_their_pods() -> None:
+    """O29."""
+    plain, kept = job_of({"worker": role()}), settings(keepClaim="kept")
+    saves = job_of({"worker": role()}, commands="python train.py --save $PAI_CHECKPOINT_DIR")
+    resumes = replace(plain, resumes="train-before1")
+    cases = [(saves, "hint"), (job_of({"worker": role()}, jobRetryCount=2), "hint"), (resumes, "error")]
+    for job, severity in cases:
+        problem = found(job)["checkpoints-not-kept"]
+        assert problem.severity == severity
+        assert "--set keepClaim=CLAIM" in problem.hint
+        assert "checkpoints-not-kept" not in found(job, kept)
+    assert "checkpoints-not-kept" not in found(plain)
+
+
+def test_the_earlier_job_s_folder_is_mounted_beside_the_own_one() -> None:
+    of = settings(keepClaim="kept", keepFolder="jobs")
+    job = replace(job_of({"worker": role()}), resumes="train-before1")
+    (kept,) = [
+        each for each in volumes.of_role(job, "worker", 0, of, "boot", []) if each.volume["name"] == "kept"
+    ]
+    assert [(each["mountPath"], each["subPath"], each["readOnly"]) for each in kept.mounts] == [
+        (layout.KEPT, "jobs/train-abc234", False),
+        (layout.EARLIER, "jobs/train-before1", True),
+    ]
+    told = {
+        each.resumes: task_spec(each, 0, {}, hosts={}, parcels=[], storages=[], kept=True)["earlier"]
+        for each in (job, job_of({"worker": role()}))
+    }
+    assert told == {"train-before1": f"{layout.EARLIER}/checkpoints", "": None}
 
 
 def test_two_storages_at_one_place() -> None:

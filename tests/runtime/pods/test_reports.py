@@ -109,3 +109,29 @@ def test_the_time_of_this_very_process_is_counted():
     before = tree.processor_seconds()
     sum(number * number for number in range(2_000_000))
     assert tree.processor_seconds() > before
+
+
+def test_a_job_begins_with_the_checkpoints_of_another(make_job):
+    """On their volume: the first task copies them, all wait for it, and what there is in the end is told."""
+    job = make_job(ps=1, worker=2)
+    for name in ("earlier/checkpoints/deep", "kept"):
+        (job.home / name).mkdir(parents=True)
+    (job.home / "earlier/checkpoints/deep/step").write_text("7")
+    job.spec.update(reports=True, kept=str(job.home / "kept"), earlier=str(job.home / "earlier/checkpoints"))
+    show = 'echo "step $(cat $PAI_CHECKPOINT_DIR/deep/step)"'
+    job.run(ps=f"{show}; echo 88 > $PAI_CHECKPOINT_DIR/next; sleep 60", worker=f"{show}; sleep 1")
+    for key in ("ps-0", "worker-0", "worker-1"):
+        assert parted(job, key)[0].startswith("step 7\n")
+    assert (job.home / "earlier/checkpoints/deep/step").read_text() == "7"
+    assert not (job.home / "earlier/checkpoints/next").exists()
+    told = [json.loads(each) for each in parted(job, "ps-0")[1]["checkpoints"]]
+    assert told[-1] == {"files": 2, "bytes": 4}
+    assert "checkpoints" not in parted(job, "worker-0")[1]
+
+
+def test_checkpoints_that_are_gone_are_said(make_job):
+    job = make_job(worker=1)
+    job.spec.update(kept=str(job.home / "kept"), earlier=str(job.home / "nowhere"))
+    ended = job.run(worker="true")["worker-0"]
+    assert (ended["status"], ended["reason"]) == (44, "data")
+    assert "checkpoints of the earlier job could not be copied: No such file" in ended["message"]
