@@ -182,7 +182,7 @@ def lab(
             process = subprocess.Popen(
                 _command(port, root), cwd=root, env=_environment(isolated_home), stdout=log, stderr=log
             )
-        until(lambda: _answers(url, process), seconds=60, why="JupyterLab to answer")
+        until(lambda: _answers(url, process), seconds=150, why="JupyterLab to answer")
         return process
 
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
