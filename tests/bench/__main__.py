@@ -23,6 +23,7 @@ BENCHES = (
     "fuzz",
     "kubernetes",
     "following",
+    "tasks",
     "openpai",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
