@@ -69,6 +69,13 @@ export interface ITested {
   capabilities: ICapabilities | null;
 }
 
+/** What there is to choose from at a profile's server. */
+export interface IOffers {
+  virtualClusters: { name: string }[];
+  storages: { name: string }[];
+  images: string[];
+}
+
 export interface IPackage {
   sha256: string;
   files: number;
@@ -174,6 +181,10 @@ export class FormApi {
 
   test(profile: string): Promise<ITested> {
     return this.api.ask(`profiles/${encodeURIComponent(profile)}/test`, 'POST', {});
+  }
+
+  offers(profile: string): Promise<IOffers> {
+    return this.api.ask(`profiles/${encodeURIComponent(profile)}/offers`);
   }
 
   editProfile(profile: string, set: Values): Promise<IProfile> {

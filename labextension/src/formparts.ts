@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { h } from './dom';
-import { FormApi, ICapabilities, IOperation, IProfile, IRow, ITested, Values } from './formapi';
+import { FormApi, ICapabilities, IOffers, IOperation, IProfile, IRow, ITested, Values } from './formapi';
 import { setting, valueAt } from './formdocument';
 import { Field, freshId } from './formfields';
 import { imageIndex } from './formimage';
@@ -81,12 +81,18 @@ export class FormParts {
     this._roles.show(this.options.values(), this._capabilities);
   }
 
-  offerStorages(names: string[]): void {
+  /** Take what there is to choose from; anything else may be typed as well. */
+  offer(found: IOffers): void {
+    const clusters = found.virtualClusters.map(each => each.name);
     for (const part of this._plain) {
       if (part.path === STORAGES && part instanceof Table) {
-        part.offer(names);
+        part.offer(found.storages.map(each => each.name));
+      }
+      if (part.path === QUEUE && part instanceof Field && clusters.length) {
+        offer(part, clusters);
       }
     }
+    this._roles.offer(found.images);
   }
 
   complain(problems: IProblem[]): void {

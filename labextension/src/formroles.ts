@@ -36,7 +36,16 @@ export class Roles {
     const { trans } = options;
     const add = h('button', { type: 'button', class: 'jp-Pai-link' }, trans.__('Add a role'));
     add.addEventListener('click', () => this._add());
-    this.node = h('div', { class: 'jp-PaiRoles', 'data-path': '/taskRoles' }, this._body, this._said, add);
+    this._images.id = freshId();
+    this.offer([]);
+    this.node = h(
+      'div',
+      { class: 'jp-PaiRoles', 'data-path': '/taskRoles' },
+      this._body,
+      this._said,
+      add,
+      this._images
+    );
   }
 
   show(values: Values, capabilities: ICapabilities | null): void {
@@ -56,6 +65,12 @@ export class Roles {
     this._cards.forEach(card => card.show(values, capabilities, names.length));
   }
 
+  /** Images to choose from, beside those of the profiles. */
+  offer(images: string[]): void {
+    const all = [...new Set([...this.options.images, ...images])];
+    this._images.replaceChildren(...all.map(value => h('option', { value })));
+  }
+
   complain(of: (path: string) => IProblem[]): void {
     this._cards.forEach(card => card.complain(of));
     const own = of('/taskRoles').filter(each => (each.path ?? '').split('/').length <= 2);
@@ -63,7 +78,7 @@ export class Roles {
   }
 
   private _card(name: string): RoleCard {
-    return new RoleCard(name, this.options, {
+    return new RoleCard(name, this.options, this._images.id, {
       copy: () => this._copy(name),
       remove: () => this._remove(name),
       rename: to => this._rename(name, to)
@@ -145,6 +160,7 @@ export class Roles {
 
   private readonly _cards = new Map<string, RoleCard>();
   private readonly _body = h('div');
+  private readonly _images = h('datalist');
   private readonly _said = h('div', { class: 'jp-PaiField-said' });
 }
 
@@ -161,6 +177,7 @@ class RoleCard {
   constructor(
     private readonly name: string,
     private readonly options: IRolesOptions,
+    private readonly images: string,
     actions: IRoleActions
   ) {
     const { rows, trans } = options;
@@ -241,9 +258,7 @@ class RoleCard {
         ? new Table(row, path, trans, edit)
         : new Field(row, path, trans, value => edit(...this._setting(row, value)));
     if (row.path === IMAGE && made instanceof Field) {
-      const id = freshId();
-      made.input.setAttribute('list', id);
-      made.node.append(h('datalist', { id }, ...this.options.images.map(value => h('option', { value }))));
+      made.input.setAttribute('list', this.images);
     }
     this._fields.set(row, made);
     return made;

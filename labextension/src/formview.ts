@@ -7,7 +7,7 @@ import { Widget } from '@lumino/widgets';
 import { CommandIDs, errorText, IContext, saveBlob } from './context';
 import { Button, h, rich, setText } from './dom';
 import { importText, pickJob, saveDefaults } from './formactions';
-import { FormApi, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
+import { FormApi, IOffers, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
 import { FormDocument, valueAt } from './formdocument';
 import { FormParts } from './formparts';
 import { IFormStart } from './formstart';
@@ -297,10 +297,18 @@ export class FormView extends Widget {
         }
       })
       .catch(console.error);
-    this.api.storages(name).then(
-      names => this._parts.offerStorages(names),
-      () => this._parts.offerStorages([])
-    );
+    void this._offer(name).then(found => this._parts.offer(found));
+  }
+
+  /** What there is to choose from: what the profile's server offers, and the storages of any profile. */
+  private async _offer(profile: string): Promise<IOffers> {
+    const none = { virtualClusters: [], storages: [], images: [] };
+    const [offers, storages] = await Promise.all([
+      this.api.offers(profile).catch(() => none),
+      this.api.storages(profile).catch((): string[] => [])
+    ]);
+    const names = new Set([...storages, ...offers.storages.map(each => each.name)]);
+    return { ...offers, storages: [...names].map(name => ({ name })) };
   }
 
   private async _send(): Promise<void> {
