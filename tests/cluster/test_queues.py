@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from paijupyter.backends.kubernetes import names
+from paijupyter.backends.kubernetes import names, queues
 from tests.cluster.profile import SMALL, Lab, on, role
 from tests.cluster.profile import place as place
 from tests.cluster.profile import there as there
@@ -128,3 +128,12 @@ async def test_roles_are_admitted_together_or_not_at_all(
 
         assert "cpu" in (await asyncio.to_thread(until, waits, 60, "Kueue's answer"))[0]
         assert not there.of("pods", large)
+        made = there.cluster.get("jobset", f"{names.base(large.name)}-a0", "-n", there.namespace)
+        unit = made["metadata"]["uid"]
+        end = asyncio.get_running_loop().time() + 60
+        said = ""
+        while "at place 1:" not in said:
+            assert asyncio.get_running_loop().time() < end, said
+            said = (await queues.why_waiting(there.transport, [unit])).get(unit, "")
+            await asyncio.sleep(0.2)
+        assert "cpu" in said

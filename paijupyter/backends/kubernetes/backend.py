@@ -66,7 +66,7 @@ class KubernetesBackend:
         self._asker = Asker(transport)
         self._hub = Hub(transport)
         self._submitter = Submitter(transport, settings, self._asker.cluster, self._boot, place.data)
-        self._planner = Planner(transport, settings, self._asker.cluster, self._boot)
+        self._planner = Planner(transport, settings, self._asker.cluster, self._boot, place.data)
         self._bundles = Bundles(transport)
         self._shared = Shared(
             transport,
@@ -77,6 +77,7 @@ class KubernetesBackend:
             self._changes,
             Lines(),
             self._bundles,
+            place.data,
         )
         self._runs: dict[str, JobRun] = {}
         self._beginnings: dict[str, asyncio.Task[None]] = {}

@@ -217,6 +217,7 @@ class JobRun:
                 await self._fetch_events()
             await self._pause(max(look_at - time.monotonic(), 0.05))
         self._sweep_statuses()
+        await files.remember(self._shared.data, self._shared.settings)
         return self.journal.outcome or Outcome("failed", "lost", "The job's tasks are gone.")
 
     async def _pause(self, seconds: float) -> None:

@@ -13,6 +13,7 @@ from paijupyter.backends.kubernetes import (
     dry_run,
     fits,
     gang,
+    image_requirements,
     lint,
     names,
     owner_record,
@@ -44,6 +45,7 @@ class Planner:
         settings: of the profile.
         cluster: returns what is known of the cluster.
         boot: returns the zipapp that the tasks run. Blocking.
+        data: the data folder of this host, with what is known of images; None: nothing is.
     """
 
     def __init__(
@@ -52,7 +54,9 @@ class Planner:
         settings: KubeSettings,
         cluster: Callable[[], Awaitable[Cluster]],
         boot: Callable[[], Path],
+        data: Path | None = None,
     ) -> None:
+        self._data = data
         self._settings = settings
         self._cluster = cluster
         self._boot = boot
@@ -67,7 +71,7 @@ class Planner:
         if plain:
             problems += written.problems(job, cluster.namespace)
         else:
-            problems += await asyncio.to_thread(_notes, job, settings)
+            problems += await asyncio.to_thread(_notes, job, settings, self._data)
         if cluster.unreachable:
             problems.append(_unreachable(cluster, settings))
         objects: list[Object] = []
@@ -125,23 +129,15 @@ class Planner:
         return own, shared
 
 
-def _notes(job: Job, settings: KubeSettings) -> list[Problem]:
+def _notes(job: Job, settings: KubeSettings, data: Path | None) -> list[Problem]:
     """Return what is good to know beforehand. Reads the package's list of files."""
-    found = []
+    found: list[Problem] = []
     policy = job.extras.get("install") or settings.install
     name = str(job.extras.get("requirements") or "requirements.txt")
     if policy == "never" and job.package is not None:
         manifest = Manifest.from_bytes((job.package.folder / "manifest.json").read_bytes())
         if any(each.path == name for each in manifest.entries):
-            found.append(
-                Problem(
-                    "hint",
-                    "requirements-checked",
-                    f"Requirements of `{name}` are checked in the image, and not installed.",
-                    file=name,
-                    hint="Use an image that has them, or --install if-missing.",
-                )
-            )
+            found += image_requirements.notes(job, settings, name, data)
     if os.environ.get("JUPYTERHUB_SERVICE_PREFIX"):
         found.append(
             Problem(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from paijupyter.backends.changes import Changes
 from paijupyter.backends.kubernetes.bundles import Bundles
@@ -26,3 +27,4 @@ class Shared:
     changes: Changes
     lines: Lines
     bundles: Bundles
+    data: Path

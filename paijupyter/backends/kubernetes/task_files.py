@@ -12,14 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.jsonfiles import write_json
+from paijupyter.backends.jsonfiles import read_json, write_json
+from paijupyter.backends.kubernetes import known_images
 from paijupyter.backends.kubernetes.facts import Pod
+from paijupyter.backends.kubernetes.pod import image_of
+from paijupyter.backends.kubernetes.reported import FILES
+from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.spec import ports_of
 from paijupyter.protocol.names import task_key
 
 _log = logging.getLogger(__name__)
 SPEC = "spec.json"
 CONTAINER = "container.json"
+ENVIRONMENT = FILES["environment"]
 _SCHEMA = 1
 
 
@@ -56,6 +61,22 @@ class TaskFiles:
             _log.warning("what job %s ran in is not recorded: %s", self._job.id, error)
         self._began = True
         self._known.update(new)
+
+    async def remember(self, data: Path, settings: KubeSettings) -> None:
+        """Keep, for plans to come, what the images of the attempt have.
+
+        Args:
+            data: the data folder of this host.
+            settings: of the profile.
+        """
+        try:
+            for role in self._job.roles:
+                lock = read_json(self._folder(task_key(role, 0)) / ENVIRONMENT)
+                if lock:
+                    image = image_of(self._job, role, settings)
+                    await asyncio.to_thread(known_images.remember, data, image, lock)
+        except OSError as error:
+            _log.warning("what the images of job %s have is not recorded: %s", self._job.id, error)
 
     def _write(self, containers: Mapping[str, Mapping[str, Any]]) -> None:
         if not self._began:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes.attempt import Attempt
+from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import Condition, Container, KubeJob, Pod
-from paijupyter.backends.kubernetes.queues import words_of
+from paijupyter.backends.kubernetes.queues import Standing, why_waiting, words_of
 
 NEEDS = "insufficient unused quota for nvidia.com/gpu in flavor default, 2 more needed"
 
@@ -28,6 +32,43 @@ def test_the_queue_is_translated() -> None:
     taken = condition("Evicted", "True", "Preempted", "Preempted to accommodate a workload")
     assert words_of(workload(taken, pending)).startswith("its place was taken (Preempted to accommodate")
     assert "waits for its checks" in words_of(workload(condition("QuotaReserved", "True")))
+
+
+def test_its_place_is_said() -> None:
+    pending = condition("QuotaReserved", "False", "Pending", f"{NEEDS}.")
+    assert words_of(workload(pending), Standing(0, 0)) == f"it waits in queue `team` at place 1: {NEEDS}"
+    said = words_of(workload(), Standing(1, 4))
+    assert said == "it waits in queue `team` at place 2 (5 with other queues)"
+
+
+class Kueue:
+    """Answers as the API server does."""
+
+    namespace = "ns"
+
+    def __init__(self, visible: bool) -> None:
+        self.visible = visible
+
+    async def request(self, method: str, path: str, *, query: dict[str, str], timeout: float) -> Any:
+        if path.endswith("/workloads"):
+            name = query["labelSelector"].rpartition("=")[2]
+            return {"items": [{"metadata": {"name": name}, **workload()}]}
+        if not self.visible:
+            raise KubeError(404 if "v1beta2" in path else 403, "Forbidden", "no")
+        assert path.endswith("/namespaces/ns/localqueues/team/pendingworkloads")
+        places = {"positionInLocalQueue": 1, "positionInClusterQueue": 1}
+        return {"items": [{"metadata": {"name": "u1"}}, {"metadata": {"name": "u2"}, **places}]}
+
+
+@pytest.mark.asyncio
+async def test_places_are_asked_for_once_for_each_queue() -> None:
+    known: Any = Kueue(True)
+    assert await why_waiting(known, ["u1", "u2"]) == {
+        "u1": "it waits in queue `team` at place 1",
+        "u2": "it waits in queue `team` at place 2",
+    }
+    unknown: Any = Kueue(False)
+    assert await why_waiting(unknown, ["u1"]) == {"u1": "it waits in queue `team`"}
 
 
 def test_a_place_that_was_taken_is_waited_for_again() -> None:
