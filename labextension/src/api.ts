@@ -3,7 +3,19 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import { ApiError, IFrame, IGroupView, IJob, IOutput, IPage, IProblem, ITask, JobEvent } from './model';
+import {
+  ApiError,
+  IDifference,
+  IFrame,
+  IGroupView,
+  IJob,
+  IOutput,
+  IPage,
+  IPort,
+  IProblem,
+  ITask,
+  JobEvent
+} from './model';
 import { ISource } from './store';
 
 const PAGE = 100;
@@ -72,6 +84,20 @@ export class Api implements ISource {
   async files(id: string): Promise<IOutput[]> {
     const found = await this._json<{ files: IOutput[] }>(this.url(`jobs/${encodeURIComponent(id)}/files`));
     return found.files;
+  }
+
+  async ports(id: string): Promise<IPort[]> {
+    return (await this._json<{ ports: IPort[] }>(this.url(`jobs/${encodeURIComponent(id)}/ports`))).ports;
+  }
+
+  /** Address of a port of a task, through the server. */
+  portUrl(port: IPort): string {
+    return URLExt.join(this.settings.baseUrl, port.path);
+  }
+
+  /** What changed from one job to another. */
+  diff(before: string, after: string): Promise<IDifference> {
+    return this._json(this.url(`jobs/${encodeURIComponent(before)}/diff`, { with: after }));
   }
 
   /** Address of one output file. */

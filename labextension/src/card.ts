@@ -5,10 +5,11 @@ import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import { CardPanel } from './cardpanel';
+import { metricsNodes } from './cardmetrics';
+import { codeAt, localTime, outputsText, shown, usageText } from './cardtext';
 import { CommandIDs, errorText, IContext } from './context';
-import { Button, h, rich, setAttribute, setText, sparkline } from './dom';
-import { ICellPlace, IJob, IOutput } from './model';
-import { placeIn } from './places';
+import { Button, h, rich, setAttribute, setText } from './dom';
+import { ICellPlace, IJob } from './model';
 import { RecentLines } from './recent';
 import {
   duration,
@@ -21,14 +22,12 @@ import {
   progress,
   reason,
   roles,
-  size,
   stateWord
 } from './words';
 
 const TICK_MILLISECONDS = 1000;
 const LAST_LINES = 8;
 const MOST_METRICS = 6;
-const MOST_OUTPUTS = 4;
 const HASH = 12;
 
 /** Draws one job, and follows it while it can be seen. */
@@ -134,6 +133,15 @@ export class JobCard extends Widget {
       logs: new Button(trans.__('Logs'), trans.__('Open the log'), () => run(CommandIDs.openLog)),
       tasks: new Button(trans.__('Tasks'), trans.__('Show all tasks'), () => this._panel.toggle('tasks')),
       outputs: new Button(trans.__('Outputs'), trans.__('Show the output files'), () => this._panel.toggle('outputs')),
+      ports: new Button(trans.__('Ports'), trans.__('Open what the tasks serve'), () => this._panel.toggle('ports')),
+      changes: new Button(trans.__('Changes'), trans.__('What changed since the last run'), () =>
+        this._panel.toggle('changes')
+      ),
+      clone: new Button(
+        trans.__('Clone & edit'),
+        trans.__('Open a form that starts from this job'),
+        () => void this._do(() => context.commands.execute(CommandIDs.form, { job: jobId }))
+      ),
       stop: new Button(trans.__('Stop'), trans.__('Stop the job; its record and logs stay'), () =>
         run(CommandIDs.stop)
       ),
@@ -171,10 +179,13 @@ export class JobCard extends Widget {
         b.logs.node,
         b.tasks.node,
         b.outputs.node,
+        b.ports.node,
+        b.changes.node,
         b.notebook.node,
         h('span', { class: 'jp-PaiCard-gap' }),
         b.stop.node,
         b.retry.node,
+        b.clone.node,
         b.copy.node,
         b.exported.node
       ),
@@ -228,36 +239,7 @@ export class JobCard extends Widget {
     const { last = {}, series = {} } = job.metrics ?? {};
     const key = JSON.stringify([far, names.map(name => [name, last[name], series[name]?.length])]);
     this._fill(this._metrics, far || names.length ? key : '', () => [
-      far &&
-        h(
-          'span',
-          { class: 'jp-PaiCard-metric' },
-          `${far.name} `,
-          h('strong', {}, `${far.done}/${far.total}`),
-          ' ',
-          h(
-            'span',
-            {
-              class: 'jp-PaiCard-progress',
-              role: 'progressbar',
-              'aria-label': far.name,
-              'aria-valuemin': 0,
-              'aria-valuenow': far.done,
-              'aria-valuemax': far.total
-            },
-            h('span', { style: `width:${((100 * far.done) / far.total).toFixed(1)}%` })
-          )
-        ),
-      ...names.map(name =>
-        h(
-          'span',
-          { class: 'jp-PaiCard-metric' },
-          `${name} `,
-          h('strong', {}, number(last[name])),
-          ' ',
-          sparkline(series[name] ?? [])
-        )
-      ),
+      ...metricsNodes(job, far, names),
       far && this._left
     ]);
     this._drawLeft(job);
@@ -266,7 +248,8 @@ export class JobCard extends Widget {
   private _drawLeft(job: IJob): void {
     const far = job.state === 'running' ? progress(job) : null;
     const spent = elapsed(job, this.context.api.now());
-    const left = far && spent && far.done < far.total ? (spent / far.done) * (far.total - far.done) : 0;
+    const guessed = far && spent && far.done < far.total ? (spent / far.done) * (far.total - far.done) : 0;
+    const left = far?.left ?? guessed;
     setText(this._left, left > 5 ? this._trans.__('~ %1 left', duration(Math.round(left))) : '');
   }
 
@@ -328,8 +311,12 @@ export class JobCard extends Widget {
       : job.outputs.length
         ? ''
         : trans.__('The job left no output files');
-    setAttribute(b.tasks.node, 'aria-expanded', String(this._panel.shown === 'tasks'));
-    setAttribute(b.outputs.node, 'aria-expanded', String(this._panel.shown === 'outputs'));
+    b.ports.node.hidden = job.state !== 'running' || !Object.keys(job.ports ?? {}).length;
+    b.ports.reason = away;
+    b.changes.node.hidden = !this._panel.previous;
+    for (const kind of ['tasks', 'outputs', 'ports', 'changes'] as const) {
+      setAttribute(b[kind].node, 'aria-expanded', String(this._panel.shown === kind));
+    }
   }
 
   private _drawRows(job: IJob): void {
@@ -338,6 +325,7 @@ export class JobCard extends Widget {
     const rows: [string, string][] = [
       [trans.__('parameters'), parameters.map(([name, value]) => `${name} = ${number(value)}`).join(', ')],
       [trans.__('secrets'), job.secretNames.join(', ')],
+      [trans.__('uses'), job.state === 'running' ? usageText(job.usage, trans) : ''],
       [trans.__('package'), (job.packageSha256 ?? '').slice(0, HASH)],
       [trans.__('outputs'), outputsText(job.outputs, trans)],
       [trans.__('attempt'), job.attempt ? String(job.attempt + 1) : ''],
@@ -404,35 +392,4 @@ export class JobCard extends Widget {
   private readonly _advice = h('div', { class: 'jp-PaiCard-advice' });
   private readonly _note = h('div', { class: 'jp-PaiCard-note', role: 'status', hidden: true });
   private readonly _rows = h('dl', { class: 'jp-PaiCard-rows' });
-}
-
-/** The line of code that a traceback shows below its place; empty where it shows none. */
-function codeAt(job: IJob, place: ICellPlace): string {
-  const lines = job.failedTask?.lastLines ?? [];
-  for (let at = lines.length - 2; at >= 0; at -= 1) {
-    const found = placeIn(lines[at], job)?.place;
-    if (found && found.line === place.line && found.cell === place.cell && found.run === place.run) {
-      return lines[at + 1].trim();
-    }
-  }
-  return '';
-}
-
-/** Leave out where a task's folder lies on the server: it says nothing. */
-function shown(line: string): string {
-  return line.replace(/"[^"]*\/tasks\/[^"/]+\/\d+\/work\//g, '"');
-}
-
-function localTime(time: string): string {
-  return new Date(time).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-}
-
-function outputsText(outputs: IOutput[], trans: TranslationBundle): string {
-  const some = outputs.slice(0, MOST_OUTPUTS).map(output => `${output.path} (${size(output.size)})`);
-  const rest = outputs.slice(MOST_OUTPUTS);
-  if (rest.length) {
-    const total = rest.reduce((sum, output) => sum + output.size, 0);
-    some.push(trans.__('%1 more (%2)', rest.length, size(total)));
-  }
-  return some.join(', ');
 }

@@ -1,14 +1,15 @@
 /** What opens below a card: its tasks by page, or its outputs. */
 
+import { changesNodes } from './changes';
 import { CommandIDs, errorText, IContext } from './context';
 import { Button, h, rich } from './dom';
-import { ITask } from './model';
+import { IJob, ITask } from './model';
 import { duration, ICONS, moment, size, stateWord } from './words';
 
 const PAGE = 20;
 const REFRESH_MILLISECONDS = 1000;
 
-export type PanelKind = 'tasks' | 'outputs';
+export type PanelKind = 'tasks' | 'outputs' | 'ports' | 'changes';
 
 export class CardPanel {
   readonly node = h('div', { class: 'jp-PaiCard-panel', hidden: true });
@@ -22,6 +23,12 @@ export class CardPanel {
   /** What it shows now. */
   get shown(): PanelKind | null {
     return this._shown;
+  }
+
+  /** The run before this job, as far as this page knows it. */
+  get previous(): IJob | undefined {
+    const job = this.context.store.get(this.jobId);
+    return job && this.context.store.before(job);
   }
 
   toggle(kind: PanelKind): void {
@@ -46,7 +53,7 @@ export class CardPanel {
   private async _fill(): Promise<void> {
     const kind = this._shown;
     try {
-      const content = kind === 'tasks' ? await this._tasks() : kind === 'outputs' ? await this._outputs() : [];
+      const content = kind === null ? [] : await this._content(kind);
       if (kind === this._shown && !this.node.contains(document.activeElement)) {
         this.node.replaceChildren(...content);
       } else if (kind === this._shown) {
@@ -58,6 +65,48 @@ export class CardPanel {
     } catch (error) {
       this.node.replaceChildren(...rich(errorText(error)));
     }
+  }
+
+  private _content(kind: PanelKind): Promise<HTMLElement[]> {
+    const contents: Record<PanelKind, () => Promise<HTMLElement[]>> = {
+      tasks: () => this._tasks(),
+      outputs: () => this._outputs(),
+      ports: () => this._ports(),
+      changes: () => this._changes()
+    };
+    return contents[kind]();
+  }
+
+  private async _ports(): Promise<HTMLElement[]> {
+    const { trans, api } = this.context;
+    const ports = await api.ports(this.jobId);
+    const items = ports.map(port =>
+      h(
+        'li',
+        {},
+        h(
+          'a',
+          {
+            href: api.portUrl(port),
+            target: '_blank',
+            rel: 'noopener',
+            'aria-label': trans.__('Open port %1 of %2 in a tab', port.label, port.task)
+          },
+          `${port.task} ${port.label}`
+        ),
+        h('span', { class: 'jp-PaiCard-size' }, String(port.port))
+      )
+    );
+    return items.length
+      ? [h('ul', { class: 'jp-PaiCard-files' }, ...items)]
+      : [h('div', {}, trans.__('No task serves now'))];
+  }
+
+  private async _changes(): Promise<HTMLElement[]> {
+    const { previous } = this;
+    return previous
+      ? changesNodes(await this.context.api.diff(previous.id, this.jobId), previous, this.context.trans)
+      : [];
   }
 
   private async _tasks(): Promise<HTMLElement[]> {

@@ -37,6 +37,40 @@ export interface IMetrics {
   series?: Record<string, (number | null)[]>;
 }
 
+/** What a job uses now, all tasks together; `busy` from 0 to 1. */
+export interface IUsage {
+  tasks: number;
+  cpu: number;
+  memoryMB: number;
+  gpu: { count: number; busy: number | null; memoryMB: number | null } | null;
+}
+
+export interface IPort {
+  task: string;
+  label: string;
+  port: number;
+  /** Below the Jupyter server's base URL. */
+  path: string;
+}
+
+export interface IChanged {
+  name: string;
+  before?: unknown;
+  after?: unknown;
+}
+
+/** What changed between two jobs. */
+export interface IDifference {
+  code: { path: string; change: string; message?: string; cells?: { cell?: number }[] }[];
+  commands: IChanged[];
+  parameters: IChanged[];
+  environment: { known: boolean; packages?: IChanged[] };
+  images: IChanged[];
+  resources: IChanged[];
+  data: IChanged[];
+  results: { metrics: IChanged[] };
+}
+
 /** A job, as every screen shows it. Times are ISO 8601 in UTC. */
 export interface IJob {
   id: string;
@@ -66,6 +100,9 @@ export interface IJob {
   outputs: IOutput[];
   metrics: IMetrics;
   position: number | null;
+  progress?: { unit: string; done: number; total: number; fraction: number; etaSeconds: number | null } | null;
+  usage?: IUsage | null;
+  ports?: Record<string, unknown>;
   group?: { id: string; name: string; key: string } | null;
 }
 

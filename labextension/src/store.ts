@@ -112,6 +112,14 @@ export class JobStore {
       .sort((a, b) => order.compare(a.group?.key ?? '', b.group?.key ?? ''));
   }
 
+  /** The job before this one of the same cell, or of the same notebook and name where no cell is known. */
+  before(job: IJob): IJob | undefined {
+    const same = (each: IJob): boolean =>
+      job.cell?.id ? each.cell?.id === job.cell.id : !each.cell?.id && each.shortName === job.shortName;
+    const earlier = (each: IJob): boolean => each.submittedAt < job.submittedAt && each.notebook === job.notebook;
+    return job.notebook ? this.jobs().find(each => each.id !== job.id && earlier(each) && same(each)) : undefined;
+  }
+
   /** Read the jobs of a group, or the next page of them; say whether there are more. */
   async openGroup(group: string): Promise<boolean> {
     const cursor = this._pages.get(group);

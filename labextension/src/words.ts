@@ -146,11 +146,17 @@ export interface IProgress {
   name: string;
   done: number;
   total: number;
+  /** Seconds that the server expects; null where it does not know. */
+  left?: number | null;
 }
 
 const COUNTERS = ['epoch', 'step', 'iteration', 'batch'];
 
 export function progress(job: IJob): IProgress | null {
+  if (job.progress) {
+    const { unit, done, total, etaSeconds } = job.progress;
+    return { name: unit, done, total, left: etaSeconds };
+  }
   const last = job.metrics?.last ?? {};
   for (const name of COUNTERS) {
     const done = last[name];
