@@ -78,6 +78,7 @@ class TestUnauthorised:
         runs = runs or (route.path.startswith("/v1/profiles") and route.method != "GET")
         questions = ("/v1/plan", "/v1/groups/plan", "/v1/report", "/v1/document")
         asks = route.path.startswith(questions) or route.method == "GET"
+        asks = asks and route.path != "/v1/document/cells"  # it makes a package
         action = "execute" if runs else "read" if asks else "write"
         assert set(Recorder.asked) == {(action, "paijupyter")}
         assert not paths.engine_socket().exists()
