@@ -1,6 +1,6 @@
 """An engine that is killed in the middle of a submission: run as a process by ``test_faults.py``.
 
-It submits the job of the file ``argv[1]`` and kills itself ``before`` or ``after`` (``argv[3]``) its request
+It submits the jobs of the file ``argv[1]`` and kills itself ``before`` or ``after`` (``argv[3]``) its request
 number ``argv[2]`` that changes something on the cluster; it ends with 0 if it was through before that.
 """
 
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.base import Job, Package, Place, Profile, load_backend
+from paijupyter.backends.base import Batching, Job, Package, Place, Profile, load_backend
 from paijupyter.backends.kubernetes.transport import KubeTransport
 
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
@@ -42,14 +42,22 @@ def die_at(number: int, when: str) -> None:
 
 
 async def submit(told: dict[str, Any]) -> None:
-    """Submit the job."""
-    package = told["job"].pop("package")
-    found = Package(package["sha256"], Path(package["folder"]), Path(package["blobs"])) if package else None
-    job = Job(**{**told["job"], "folder": Path(told["job"]["folder"])}, package=found)
+    """Submit one job, or many in one call."""
+    jobs = [_job(each) for each in told["jobs"]]
     place = Place(Path(told["data"]), Path(told["runtime"]))
     backend = load_backend(Profile("lab", "kubernetes", told["settings"]), place)
-    await backend.submit(job, told["secrets"])
+    if len(jobs) == 1:
+        await backend.submit(jobs[0], told["secrets"])
+    else:
+        assert isinstance(backend, Batching)
+        await backend.submit_many([(job, told["secrets"]) for job in jobs])
     await backend.close()
+
+
+def _job(told: dict[str, Any]) -> Job:
+    package = told.pop("package")
+    found = Package(package["sha256"], Path(package["folder"]), Path(package["blobs"])) if package else None
+    return Job(**{**told, "folder": Path(told["folder"])}, package=found)
 
 
 if __name__ == "__main__":

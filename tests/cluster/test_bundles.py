@@ -172,3 +172,17 @@ async def test_another_engine_finds_its_jobs_in_a_bundle(
         assert len(cluster.get("pods", "-n", namespace)["items"]) == 3
     finally:
         await second.close()
+
+
+@pytest.mark.asyncio
+async def test_what_the_cluster_refuses_leaves_nothing(
+    backend: KubernetesBackend, jobs_of: Make, cluster: Cluster, namespace: str
+) -> None:
+    """T7: each is told why, and nothing is half there."""
+    spec = {"hard": {"count/jobs.batch": "0"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": spec}
+    cluster.apply(namespace, quota)
+    cluster.kubectl("wait", "--for=jsonpath={.status.hard}", "resourcequota/none", "-n", namespace)
+    told = await backend.submit_many([(job, {}) for job in jobs_of("true", "true", "true")])
+    assert ["quota" in str(each) for each in told] == [True] * 3, told
+    assert not there(cluster, namespace)

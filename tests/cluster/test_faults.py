@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +68,26 @@ def here(cluster: Cluster, namespace: str, image: Callable[[str], str], place: P
     return Here(cluster, namespace, image("python"), place)
 
 
-def _killed_engine(here: Here, job: Job, step: int, when: str) -> bool:
-    """Let an engine submit and be killed at a step; say whether it was."""
+def _told(job: Job) -> dict[str, Any]:
     package = job.package
     assert package is not None
-    told = {
-        "job": {
-            **{name: getattr(job, name) for name in ("id", "name", "user", "document", "python")},
-            "folder": str(job.folder),
-            "commands": dict(job.commands),
-            "package": {
-                "sha256": package.sha256,
-                "folder": str(package.folder),
-                "blobs": str(package.blobs),
-            },
+    plain = ("id", "name", "user", "document", "python", "group", "experiment")
+    return {
+        **{name: getattr(job, name) for name in plain},
+        "folder": str(job.folder),
+        "commands": dict(job.commands),
+        "package": {
+            "sha256": package.sha256,
+            "folder": str(package.folder),
+            "blobs": str(package.blobs),
         },
+    }
+
+
+def _killed_engine(here: Here, jobs: list[Job], step: int, when: str) -> bool:
+    """Let an engine submit and be killed at a step; say whether it was."""
+    told = {
+        "jobs": [_told(job) for job in jobs],
         "data": str(here.place.data),
         "runtime": str(here.place.runtime),
         "settings": here.settings,
@@ -103,7 +109,7 @@ async def test_an_engine_killed_at_any_step_of_a_submission_loses_nothing(here: 
     steps = 0
     for step in range(1, _MOST_STEPS):
         job = here.job('cat data.txt; test "$KEY" = "s3cret value"', secrets={"KEY": ""})
-        if not await asyncio.to_thread(_killed_engine, here, job, step, when):
+        if not await asyncio.to_thread(_killed_engine, here, [job], step, when):
             break
         steps = step
         backend = here.backend()
@@ -115,6 +121,38 @@ async def test_an_engine_killed_at_any_step_of_a_submission_loses_nothing(here: 
             assert await log_of(backend, job, "worker-0") == b"came along\n", step
             assert len(here.of("pods", job)) == 1, step
             await backend.delete(job)
+        finally:
+            await backend.close()
+    assert steps >= 6, "owner, boot, package, Secret, Service, spec, Job, note"
+
+
+@pytest.mark.asyncio
+async def test_an_engine_killed_at_any_step_of_a_bundle_loses_nothing(here: Here) -> None:
+    """P13: many jobs as one Indexed Job; the next engine submits each, and each runs exactly once."""
+    here.settings["indexedFrom"] = 2
+    steps = 0
+    for step in range(1, _MOST_STEPS):
+        command = 'cat data.txt; test "$KEY" = "s3cret value"'
+        jobs = [
+            replace(here.job(command, secrets={"KEY": ""}), group="g", experiment=str(key)) for key in (1, 2)
+        ]
+        if not await asyncio.to_thread(_killed_engine, here, jobs, step, "after"):
+            break
+        steps = step
+        backend = here.backend()
+        try:
+            async with watching(backend) as watch:
+                for job in jobs:
+                    await backend.submit(job, {"KEY": "s3cret value"})
+                for job in jobs:
+                    assert (await watch.final(job, SECONDS)).state == "succeeded", step
+            for job in jobs:
+                assert await log_of(backend, job, "worker-0") == b"came along\n", step
+            pods = here.cluster.get("pods", "-n", here.namespace)["items"]
+            assert len(pods) == 2, step
+            for job in jobs:
+                await backend.delete(job)
+            here.cluster.kubectl("wait", "--for=delete", "pods", "--all", "-n", here.namespace)
         finally:
             await backend.close()
     assert steps >= 6, "owner, boot, package, Secret, Service, spec, Job, note"

@@ -179,7 +179,9 @@ class KubernetesBackend:
         run = self._runs.get(job.id)
         if run is None:
             return {}
-        return await usage.measure(self._transport, label_value(job.id), run.pods, run.used_by)
+        member = run.journal.bundled
+        label = member.label if member else label_value(job.id)
+        return await usage.measure(self._transport, label, run.pods, run.used_by)
 
     async def exec(
         self, job: Job, role: str, index: int, command: Sequence[str], stdin: bytes

@@ -54,7 +54,7 @@ class Bundles:
         Raises:
             KubeError: it cannot be asked.
         """
-        member = journal.member if not journal.attempt else None
+        member = journal.bundled
         return await objects_left(self._transport, member.label if member else label, journal.attempt)
 
     async def tidy(self, job: Job, journal: Journal) -> None:

@@ -55,6 +55,11 @@ class Journal:
     last: Change | None = None
     member: Member | None = None
 
+    @property
+    def bundled(self) -> Member | None:
+        """Where the job is one of a bundle's, if its current attempt is."""
+        return None if self.attempt else self.member
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {"schema": 1, **asdict(self)}
