@@ -16,7 +16,7 @@ from paijupyter.backends.openpai.access import client_of
 from paijupyter.backends.openpai.capabilities import Asker
 from paijupyter.backends.openpai.collecting import Collector
 from paijupyter.backends.openpai.errors import PaiError
-from paijupyter.backends.openpai.hub import Hub
+from paijupyter.backends.openpai.hub import FEW, Hub
 from paijupyter.backends.openpai.journal import Journal
 from paijupyter.backends.openpai.people import WithAccount
 from paijupyter.backends.openpai.plan import Planner
@@ -227,16 +227,19 @@ class OpenPaiBackend(WithAccount):
                 return
 
     async def _adopt_all(self, known: Sequence[Job], subscription: Subscription) -> None:
-        for job in known:
-            if job.id in self._runs or job.id in self._beginnings:
-                continue
-            state = await asyncio.to_thread(journal.load, job)
+        new = [job for job in known if job.id not in self._runs and job.id not in self._beginnings]
+        states = await asyncio.to_thread(lambda: [journal.load(job) for job in new])
+        taken = []
+        for job, state in zip(new, states, strict=True):
             if state is not None and state.last is not None:
                 subscription.put(state.last)
-                continue
-            run = self._take_over(job, state or Journal("started", job.name))
-            with contextlib.suppress(PaiError):
-                await self._hub.look(run)
+            else:
+                run = self._take_over(job, state or Journal("started", job.name))
+                run.from_list = len(new) > FEW  # before the next list comes: it would want all of them
+                taken.append(run)
+        with contextlib.suppress(PaiError):  # the next list tells
+            await self._hub.introduce(taken)
+        for run in taken:
             if not run.done.is_set():
                 subscription.put(run.current)
 

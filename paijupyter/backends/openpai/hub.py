@@ -7,10 +7,11 @@ jobs first, and what is left of a minute copies the logs of running tasks, the l
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from paijupyter.backends.openpai.answers import (
     Detail,
@@ -26,6 +27,7 @@ from paijupyter.backends.openpai.server import Server
 from paijupyter.backends.waiting import happens
 
 _log = logging.getLogger(__name__)
+FEW = 8  # jobs of an earlier engine that are looked at one by one
 _LIMIT = 5000  # jobs in one list
 _JITTER = 0.1  # of the period
 _PATIENCE = 10.0  # seconds beyond two periods without an answer until jobs are shown as stale
@@ -124,6 +126,27 @@ class Hub:
         run.summary = detail.summary
         await self._take(run, detail.summary, detail)
 
+    async def introduce(self, runs: Sequence[JobRun]) -> None:
+        """Learn how jobs of an earlier engine are: few by a look at each, many from one list.
+
+        Raises:
+            PaiError: the server cannot be asked.
+        """
+        if len(runs) <= FEW:
+            for run in runs:
+                with contextlib.suppress(PaiError):
+                    await self.look(run)
+            return
+        listed = await self._list()
+        for run in runs:
+            summary = listed.get(run.name)
+            if summary is None or summary.is_final:
+                self._pending[run.job.id] = run
+            else:
+                run.summary = summary
+                run.hear(summary, None)
+        self._work.set()
+
     # Loops
 
     def _begin(self) -> None:
@@ -154,7 +177,8 @@ class Hub:
             period = max(self._server.settings.poll_seconds - least, 0.0)
             await happens(self._wake, period * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
 
-    async def _poll(self) -> None:
+    async def _list(self) -> dict[str, Summary]:
+        """Return our jobs on the server by name."""
         user = await self._server.user()
         query = {"username": user, "offset": 0, "limit": _LIMIT, "order": "submissionTime,DESC"}
         found = await self._server.client.call("GET", "/jobs", query=query)
@@ -165,25 +189,24 @@ class Hub:
             summary = summary_of(mapping(each))
             if summary.user == user:
                 listed.setdefault(summary.name.removeprefix(f"{user}~"), summary)
+        return listed
+
+    async def _poll(self) -> None:
+        listed = await self._list()
+        left = self._server.client.budget.free() - _CROWD
         for run in self.runs:
-            summary_now = listed.get(run.name)
-            if summary_now is None or run.is_news(summary_now) or self._is_due(run):
+            summary = listed.get(run.name)
+            if summary is None or run.is_news(summary):
+                self._pending[run.job.id] = run
+            elif left > 0 and _is_due(run):
+                left -= 1
                 self._pending[run.job.id] = run
         if self._pending:
             self._work.set()
 
-    def _is_due(self, run: JobRun) -> bool:
-        """Say whether a job is looked at although the list says nothing new of it."""
-        now = time.monotonic()
-        summary = run.summary
-        if summary is None or summary.state == "WAITING":
-            return now - run.events_at > _EVENTS_EVERY
-        several = run.detail is not None and len(run.detail.tasks) > 1
-        return several and now - run.looked_at > _AGAIN and self._server.client.budget.free() > _CROWD
-
     async def _look_on(self) -> None:
         while True:
-            if not self._pending:
+            while not self._pending:  # it may be set although nothing is to be looked at
                 self._work.clear()
                 await self._work.wait()
             run = min(self._pending.values(), key=_urgency)
@@ -262,6 +285,17 @@ class Hub:
             self.leave(run)
         else:
             self._wake.set()
+
+
+def _is_due(run: JobRun) -> bool:
+    """Say whether a job is looked at, as calls are left, although the list says nothing new of it."""
+    if run.from_list:
+        return True
+    now = time.monotonic()
+    if run.summary is None or run.summary.state == "WAITING":
+        return now - run.events_at > _EVENTS_EVERY
+    several = run.detail is not None and len(run.detail.tasks) > 1
+    return several and now - run.looked_at > _AGAIN
 
 
 def _urgency(run: JobRun) -> tuple[bool, float]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 RUN = "/tmp/paijupyter"  # noqa: S108 - in a container of its own, which has no other user
 """Folder of a task for all that is ours."""
+_BOOT = "boot/paiboot/"
 _LIBRARY = "boot/library.json"
 # Modules that only some jobs need; all others always travel.
 _OF_PODS = frozenset(
@@ -124,9 +125,9 @@ def _members(
     job: Job, spec: Mapping[str, Any], inside: Sequence[tuple[int, Package]]
 ) -> Iterator[tuple[str, bytes]]:
     yield "spec.json", json.dumps(spec, ensure_ascii=False, separators=(",", ":")).encode()
-    left_out = _left_out(job, spec)
+    wanted = _with_imports(_left_out(job, spec))
     for name, source in boot_sources().items():
-        if name.split("/", 2)[-1].removesuffix(".py").split("/")[0] not in left_out:
+        if _module(name) in wanted:
             yield name, source
     for number, package in inside:
         for name, path in members(package):
@@ -163,10 +164,38 @@ def _left_out(job: Job, spec: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=16)
+def _with_imports(left_out: frozenset[str]) -> frozenset[str]:
+    """Return the modules that travel: all but those left out, and what they need to be loaded."""
+    imports: dict[str, set[str]] = {}
+    for name, source in boot_sources().items():
+        imports.setdefault(_module(name), set())
+        if name.startswith(_BOOT) and name.count("/") == 2:
+            imports[_module(name)] |= _imported(source)
+    found = set(imports) - left_out
+    while more := set().union(*(imports.get(name, set()) for name in found)) - found:
+        found |= more
+    return frozenset(found)
+
+
+def _imported(source: bytes) -> set[str]:
+    """Return the modules beside it that a module imports when it is loaded."""
+    found: set[str] = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found |= {node.module.split(".")[0]} if node.module else {each.name for each in node.names}
+    return found
+
+
+def _module(name: str) -> str:
+    """Return the module, or the package below ours, that a file of the boot program belongs to."""
+    return name.removeprefix(_BOOT).removesuffix(".py").split("/")[0]
+
+
 @lru_cache(maxsize=1)
 def boot_sources() -> Mapping[str, bytes]:
     """Return the sources of the boot program by their names in the archive, without comments."""
-    runtime = dict(sorted(_sources(files("paijupyter") / "runtime", "boot/paiboot/")))
+    runtime = dict(sorted(_sources(files("paijupyter") / "runtime", _BOOT)))
     runtime["boot/__main__.py"] = runtime.pop("boot/paiboot/__main__.py")
     library = dict(sorted(_sources(files("paijupyter") / "tasks", "pai_tasks/")))
     texts = {name: source.decode() for name, source in library.items()}

@@ -33,6 +33,7 @@ class JobRun:
         current: its last change, with all tasks of the attempt.
         done: set once its final change is out.
         misses: how often in a row the server did not know it.
+        from_list: whether only the list has told of it, since an earlier engine submitted it.
         looked_at: when it was last looked at in detail.
     """
 
@@ -46,6 +47,7 @@ class JobRun:
         self.current = Change(job.id, state.attempt, "waiting", time.time(), "submitting")
         self.done = asyncio.Event()
         self.misses = 0
+        self.from_list = False
         self.looked_at = 0.0
         self.born = time.monotonic()
         self.heard = asyncio.Event()
@@ -62,10 +64,12 @@ class JobRun:
 
     def is_news(self, summary: Summary) -> bool:
         """Take what the list says; return whether its detail is to be looked at."""
-        changed = summary != self.summary
+        first, changed = self.summary is None, summary != self.summary
         self.summary = summary
         self.misses = 0
-        return changed or self.detail is None
+        if self.from_list and first:
+            return summary.is_final
+        return changed or (self.detail is None and not self.from_list)
 
     def task(self, key: str) -> Task | None:
         """Return what was last heard of a task of the current attempt."""
@@ -92,6 +96,7 @@ class JobRun:
     def hear(self, summary: Summary, detail: Detail | None) -> None:
         """Take the present state of a job that is not final."""
         self.detail = detail or self.detail
+        self.from_list = self.from_list and detail is None
         attempt = summary.attempt if detail is None or detail.attempt is None else detail.attempt
         if attempt > self.journal.attempt:
             self.journal.attempt = attempt

@@ -139,3 +139,26 @@ async def test_lists_leave_the_most_of_the_calls_to_other_things(
             for job in jobs:
                 assert (await watch.final(job)).state == "succeeded"
         assert len(openpai.requests) <= 120
+
+
+@pytest.mark.asyncio
+async def test_many_jobs_of_an_earlier_engine_are_taken_from_one_list(
+    openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their states are told at once; what their tasks are doing is learnt as calls are left."""
+    openpai.on_submit = lambda remote: remote.run()
+    jobs = [simple(place) for _ in range(30)]
+    async with backend_on(openpai, place, monkeypatch) as backend:
+        for job in jobs:
+            await backend.submit(job, {})
+    with openpai.lock:
+        openpai.requests.clear()
+        scripted(openpai, jobs[3]).fail(255, origin=3)
+    async with (
+        backend_on(openpai, place, monkeypatch, callsPerMinute=40) as backend,
+        watching(backend, jobs) as watch,
+    ):
+        for job in jobs:
+            await watch.until(job, lambda change: change.state != "waiting")
+        assert (await watch.final(jobs[3])).failed_task == "worker-0"
+        assert details(openpai) <= 12
