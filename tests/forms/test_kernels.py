@@ -162,6 +162,7 @@ def test_a_person_fills_the_form_submits_and_sees_the_job(kernel: FrontEnd, fold
 
 
 @pytest.mark.services
+@pytest.mark.parametrize("kernel", [None], indirect=True)
 def test_buttons_work_beside_a_cell_that_runs_and_print_nothing_into_it(
     kernel: FrontEnd, folder: Path
 ) -> None:
@@ -205,10 +206,7 @@ print(f.job.state, "✓ succeeded" in f.submitting.state.value)
 """
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_notebook_that_runs_by_itself_keeps_widgets_and_no_secret(
-    version: str | None, folder: Path
-) -> None:
+def test_a_notebook_that_runs_by_itself_keeps_widgets_and_no_secret(folder: Path) -> None:
     """nbclient saves widget state by default; the value is in none of it, however it may be written (O20)."""
     (folder / "value.txt").write_text(CANARY)
     (folder / ".paiignore").write_text("value.txt\n")
@@ -219,7 +217,7 @@ def test_a_notebook_that_runs_by_itself_keeps_widgets_and_no_secret(
         ]
     )
     client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
-    client.execute(env=environment(version))
+    client.execute(env=environment(None))
     assert client.store_widget_state
     saved = json.loads(nbformat.writes(notebook))
     state = saved["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
