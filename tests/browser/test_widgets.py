@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 import pytest
 
-
 CANARY = "swordfish/&= canary-widgets-4c"
 FORMS = (CANARY, quote(CANARY), json.dumps(CANARY)[1:-1], base64.b64encode(CANARY.encode()).decode()[:-2])
 CELL = """%%paijob --form --name typed --secret TOKEN=ask
