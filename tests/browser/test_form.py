@@ -110,7 +110,7 @@ def test_from_a_folder_to_a_job_that_ran(lab):
 
     submit(lab, form)
     card = page.locator(".jp-PaiPage .jp-PaiCard")
-    lab.wait_state(card, "succeeded", seconds=60)
+    lab.wait_state(card, "succeeded", seconds=120)
     (job,) = lab.get("jobs")["jobs"]
     assert job["name"].startswith("by-form-") and job["taskTotal"] == 2
     assert job["parameters"] == {"lr": 0.5}
@@ -207,7 +207,7 @@ def test_secrets_go_to_the_store_and_rest_nowhere(ring, lab):
     lab.shoot("form-question-light")
     page.locator(".jp-Dialog .jp-mod-accept").click()
     card = page.locator(".jp-PaiPage .jp-PaiCard")
-    lab.wait_state(card, "succeeded", seconds=60)
+    lab.wait_state(card, "succeeded", seconds=120)
     (job,) = lab.get("jobs")["jobs"]
     log = lab.read(f"paijupyter/v1/jobs/{job['id']}/logs?task=worker-0")
     assert f"{len(CANARY)} {len(CANARY) + 2}" in log
@@ -261,7 +261,7 @@ def test_opened_from_everywhere(lab):
     assert form.get_by_label("Parameters: value").input_value() == "0.1"
     planned(form)
     submit(lab, form)
-    lab.wait_state(page.locator(".jp-PaiPage .jp-PaiCard"), "succeeded", seconds=60)
+    lab.wait_state(page.locator(".jp-PaiPage .jp-PaiCard"), "succeeded", seconds=120)
     (job,) = lab.get("jobs")["jobs"]
     assert job["name"].startswith("from-cell-") and job["cell"]
     assert "0.1" in lab.read(f"paijupyter/v1/jobs/{job['id']}/logs?task=worker-0")
