@@ -115,6 +115,13 @@ export class Api implements ISource {
     return this.url(`jobs/${encodeURIComponent(id)}/logs`, { task });
   }
 
+  /** How many lines of the whole log have a text; of one task, or of all. */
+  async searchLog(id: string, text: string, task: string, signal: AbortSignal): Promise<number> {
+    const query = { text, task: task || null, most: 1 };
+    const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/logs/search`, query), { signal });
+    return ((await response.json()) as { lines: number }).lines;
+  }
+
   async follow(since: number, signal: AbortSignal, opened: () => void, take: (event: JobEvent) => void): Promise<void> {
     // A browser has six connections to a server. A page that nobody sees holds none of them: it asks now and then.
     const hidden = document.hidden;

@@ -1,8 +1,7 @@
 /**
- * Search in a log view: within the lines that the page holds.
+ * Search in a log view: within the lines that the page holds, and at the server over the whole file.
  *
- * The engine has no search of its own yet (`jobs/<id>/logs/search`); where the page holds only the tail, only
- * the tail is searched, and the count says so by "loaded".
+ * Where the page holds only the tail, hits before it are counted, and one button reads everything.
  */
 
 import type { TranslationBundle } from '@jupyterlab/translation';
@@ -16,20 +15,29 @@ const DELAY_MILLISECONDS = 150;
 const AGAIN_MILLISECONDS = 1000;
 const MOST_HITS = 100_000;
 
+/** The whole log at the server. */
+export interface IWholeLog {
+  /** Whether the page lacks lines from before those that it holds. */
+  isCut(): boolean;
+  count(text: string, signal: AbortSignal): Promise<number>;
+  readAll(): void;
+}
+
 export class LogSearch {
   readonly node: HTMLElement;
 
   constructor(
     private readonly lines: LineStore,
     private readonly trans: TranslationBundle,
-    private readonly rows: LogRows
+    private readonly rows: LogRows,
+    private readonly whole: IWholeLog
   ) {
     const back = new Button('↑', trans.__('Previous hit'), () => this._step(-1));
     const on = new Button('↓', trans.__('Next hit'), () => this._step(1));
     back.node.setAttribute('aria-label', trans.__('Previous hit'));
     on.node.setAttribute('aria-label', trans.__('Next hit'));
-    this._input.placeholder = trans.__('Search in loaded lines');
-    this._input.setAttribute('aria-label', trans.__('Search in loaded lines'));
+    this._input.placeholder = trans.__('Search');
+    this._input.setAttribute('aria-label', trans.__('Search'));
     this._input.addEventListener('input', () => this._later());
     this._input.addEventListener('keydown', event => {
       if (event.key === 'Enter') {
@@ -39,7 +47,16 @@ export class LogSearch {
         this.clear();
       }
     });
-    this.node = h('div', { class: 'jp-PaiLog-search', role: 'search' }, this._input, this._count, back.node, on.node);
+    this._all.addEventListener('click', () => whole.readAll());
+    this.node = h(
+      'div',
+      { class: 'jp-PaiLog-search', role: 'search' },
+      this._input,
+      this._count,
+      back.node,
+      on.node,
+      this._all
+    );
   }
 
   focus(): void {
@@ -49,6 +66,11 @@ export class LogSearch {
 
   clear(): void {
     this._input.value = '';
+    this._begin();
+  }
+
+  /** The lines are read anew: what is searched for stays. */
+  again(): void {
     this._begin();
   }
 
@@ -64,6 +86,7 @@ export class LogSearch {
   }
 
   dispose(): void {
+    this._abort.abort();
     clearTimeout(this._timer);
     this._round += 1;
   }
@@ -82,8 +105,31 @@ export class LogSearch {
     this._at = -1;
     this.rows.wanted = this._input.value;
     setText(this._count, '');
+    this._all.hidden = true;
+    this._abort.abort();
+    this._abort = new AbortController();
     if (this._input.value) {
       void this._run(this._round);
+      void this._askServer(this._input.value, this._abort.signal);
+    }
+  }
+
+  /** Ask how many lines of the whole log have the text; told where the page does not hold all of them. */
+  private async _askServer(text: string, signal: AbortSignal): Promise<void> {
+    if (!this.whole.isCut()) {
+      return;
+    }
+    try {
+      const lines = await this.whole.count(text, signal);
+      if (!signal.aborted && this.whole.isCut()) {
+        setText(
+          this._all,
+          this.trans._n('%1 in the whole log: show all', '%1 in the whole log: show all', lines, lines)
+        );
+        this._all.hidden = lines === 0;
+      }
+    } catch {
+      // What the page holds was searched; whether the server can be reached is said below the lines.
     }
   }
 
@@ -124,10 +170,12 @@ export class LogSearch {
     setText(this._count, length ? said : this.trans.__('no hit'));
   }
 
+  private _abort = new AbortController();
   private _hits: number[] = [];
   private _at = -1;
   private _round = 0;
   private _timer = 0;
   private readonly _input = h('input', { type: 'search', class: 'jp-PaiLog-input', spellcheck: 'false' });
+  private readonly _all = h('button', { type: 'button', class: 'jp-Pai-link', hidden: true });
   private readonly _count = h('span', { class: 'jp-PaiLog-count', role: 'status' });
 }

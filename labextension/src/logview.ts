@@ -29,7 +29,11 @@ export class LogView extends Widget {
     this.addClass('jp-PaiLog');
     this._rows = new LogRows(this._lines, context.trans, follow => this._drawFollow(follow));
     this._reader = this._makeReader(context.settings.tailLines);
-    this._search = new LogSearch(this._lines, context.trans, this._rows);
+    this._search = new LogSearch(this._lines, context.trans, this._rows, {
+      isCut: () => this._reader.isCut || this._lines.dropped > 0,
+      count: (text, signal) => context.api.searchLog(options.id, text, this.options.task, signal),
+      readAll: () => this._restart(null, true)
+    });
     this._build();
     this._rows.wrap = context.settings.wrapLines;
     this._rows.onPlace = place => {
@@ -106,13 +110,17 @@ export class LogView extends Widget {
     this.onOptions?.();
   }
 
-  private _restart(tail: number | null): void {
+  private _restart(tail: number | null, keepSearch = false): void {
     this._reader.pause();
     this._lines.clear();
     this._rows.reset();
-    this._search.clear();
     this._ended = false;
     this._reader = this._makeReader(tail);
+    if (keepSearch) {
+      this._search.again();
+    } else {
+      this._search.clear();
+    }
     this._resume();
     this._drawHead();
     this._drawEnd();

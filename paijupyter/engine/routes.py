@@ -326,6 +326,38 @@ _JOBS = (
     ),
     Route(
         "GET",
+        "/v1/jobs/{ref}/logs/search",
+        logs.search,
+        "Search the whole log of one task (`task`), or of all, whatever the case",
+        {
+            200: Answer(
+                "How many lines have the text, and the first of them with their offsets.",
+                s.record(
+                    "lines hits more",
+                    lines=s.COUNT,
+                    hits=s.many(
+                        s.record(
+                            "task attempt offset text",
+                            task=s.TEXT,
+                            attempt=s.COUNT,
+                            offset=s.COUNT,
+                            text=s.TEXT,
+                        )
+                    ),
+                    more=s.FLAG,
+                ),
+            )
+        },
+        query=(
+            Parameter("text", "what the lines shall contain"),
+            Parameter("task", "`<role>-<index>`"),
+            Parameter("attempt", "number of the attempt", s.COUNT),
+            Parameter("most", "how many hits at most", _LIMIT),
+        ),
+        problems=(404,),
+    ),
+    Route(
+        "GET",
         "/v1/jobs/{ref}/files",
         files.list_files,
         "List the outputs",

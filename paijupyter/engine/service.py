@@ -309,6 +309,11 @@ class Service(Protocol):
     def log_size(self, ref: str, task: str, attempt: int | None = None) -> int:
         """Return the size of a task's log in bytes."""
 
+    async def search_log(
+        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
+    ) -> dict[str, Any]:
+        """Search a whole log."""
+
     def logs(
         self, ref: str, task: str, attempt: int | None = None, offset: int = 0, follow: bool = False
     ) -> AsyncIterator[bytes]:

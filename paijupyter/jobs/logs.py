@@ -31,6 +31,11 @@ def task_of(job: LiveJob, key: str) -> tuple[str, int]:
     return role, index
 
 
+def task_keys(job: LiveJob) -> list[str]:
+    """Return the names of all tasks of a job, in the order of roles and indexes."""
+    return [f"{role}-{index}" for role, count in job.record.roles.items() for index in range(count)]
+
+
 def log_file(job: LiveJob, key: str, attempt: int) -> Path:
     """Return where a task's log lies."""
     return job.record.task_folder(key, attempt) / "log"

@@ -34,6 +34,7 @@ from paijupyter.jobs.ports import not_open, open_ports
 from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.repeating import request_again
 from paijupyter.jobs.request import Context, Request
+from paijupyter.jobs.searching import search
 from paijupyter.jobs.secrets import Given, SecretStore
 from paijupyter.jobs.settings import Settings
 from paijupyter.jobs.storages import Storages
@@ -332,6 +333,20 @@ class JobService:
         job = self._job(ref)
         logs.task_of(job, task)
         return logs.log_size(job, task, self._attempt(job, attempt))
+
+    async def search_log(
+        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
+    ) -> dict[str, Any]:
+        """Return how many lines of the whole log of a task, or of all, have a text, and the first of them."""
+        if not text:
+            raise UsageProblem("Search needs a text.")
+        job = self._job(ref)
+        number = self._attempt(job, attempt)
+        keys = [task] if task is not None else logs.task_keys(job)
+        for key in keys[:1]:
+            logs.task_of(job, key)
+        files = [(key, logs.log_file(job, key, number)) for key in keys]
+        return (await asyncio.to_thread(search, files, text, number, most)).to_json()
 
     async def logs(
         self, ref: str, task: str, attempt: int | None = None, offset: int = 0, follow: bool = False

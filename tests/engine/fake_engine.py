@@ -117,6 +117,11 @@ class FakeService:
         self._write(view)
         return view, True
 
+    async def search_log(
+        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
+    ) -> dict[str, Any]:
+        return {"lines": 0, "hits": [], "more": False}
+
     def list(
         self,
         *,

@@ -109,6 +109,7 @@ _RELATED = {
     "POST /v1/jobs",
     "GET /v1/jobs",
     "GET /v1/jobs/{ref}/logs",
+    "GET /v1/jobs/{ref}/logs/search",
     "POST /v1/groups/plan",
     "POST /v1/groups",
     "GET /v1/groups",

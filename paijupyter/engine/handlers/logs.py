@@ -22,6 +22,11 @@ async def logs(call: Call) -> Reply | None:
     return None
 
 
+async def search(call: Call) -> Reply:
+    """Search the whole log of one task, or of all."""
+    return Reply(await call.service.search_log(call.path["ref"], **{"text": "", **call.query}))
+
+
 async def _one(call: Call) -> None:
     if "cursor" in call.query:
         raise UsageProblem("The parameter `cursor` is for the log of all tasks.", "Use `offset` with `task`.")
