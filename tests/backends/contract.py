@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+import staging
 import yaml
 from staging import document, log_of, make_job, role, watching
 
@@ -274,7 +275,7 @@ class BackendContract:
             await backend.submit(job, {})
             await watch.running(job)
             await _first_bytes(backend, job, "worker-0")
-            await asyncio.wait_for(asyncio.gather(backend.stop(job), backend.stop(job)), 40)
+            await asyncio.wait_for(asyncio.gather(backend.stop(job), backend.stop(job)), staging.DEADLINE)
             await backend.stop(job)
             final = await watch.final(job)
             tasks = watch.tasks(job)
@@ -289,7 +290,7 @@ class BackendContract:
         job = job_of(FOREVER)
         async with watching(backend) as watch:
             await backend.submit(job, {})
-            await asyncio.wait_for(backend.stop(job), 40)
+            await asyncio.wait_for(backend.stop(job), staging.DEADLINE)
             assert (await watch.final(job)).state == "stopped"
 
     @pytest.mark.asyncio
