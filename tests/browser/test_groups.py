@@ -1,4 +1,4 @@
-"""Groups of experiments in the side bar: one row, which opens; several rows stopped and deleted by keyboard."""
+"""Groups of experiments in the side bar: one row, which opens; several rows ended by keyboard."""
 
 from __future__ import annotations
 
