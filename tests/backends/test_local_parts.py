@@ -32,7 +32,7 @@ from paijupyter.backends.local.share import Hall, Share
 from paijupyter.backends.local.spawn import AlreadyRuns, _lock, is_claimed, spawn
 from paijupyter.backends.local.spec import specs
 from paijupyter.backends.outcome import Outcome
-from paijupyter.backends.told import Task
+from paijupyter.backends.told import Task, tasks_of
 from paijupyter.errors import PaiJupyterError, has_errors
 
 LOCAL = Profile("local", "local", {"cpu": 8, "memoryMB": 4096, "gpu": 0})
@@ -276,8 +276,14 @@ def test_a_torn_journal_means_that_it_may_run(place: Place, job: Job) -> None:
     journal.save(job, Journal())
     (job.folder / "tasks" / "backend.json").write_text("{")
     assert journal.load(job) is None
-    write_json(task_files(job, place, "worker-0", 1).spec, {})
+    tasks = [task_files(job, place, task.key, 1) for task in tasks_of(job)]
+    write_json(tasks[0].spec, {})
     write_json(task_files(job, place, "worker-0", 0).started, {"bootId": "elsewhere"})
+    found = journal.load(job)
+    assert found is not None
+    assert (found.phase, found.attempt) == ("queued", 1), "tasks start once all have been told"
+    for files in tasks[1:]:
+        write_json(files.spec, {})
     found = journal.load(job)
     assert found is not None
     assert (found.phase, found.attempt, found.boot_id) == ("started", 1, "elsewhere")

@@ -29,6 +29,13 @@ class FakeSettings:
         return {"profiles": PROFILES, "default": "local", "problems": []}
 
 
+class FakeGroups:
+    """There are no groups of experiments."""
+
+    def list(self, **_: Any) -> dict[str, Any]:
+        return {"groups": [], "next": None}
+
+
 class FakeClient:
     """Answers like the engine, about one job that it is told the states of."""
 
@@ -66,6 +73,7 @@ class FakeClient:
         return {"jobs": [self.view], "next": None, "seq": 1}
 
     settings = FakeSettings()
+    groups = FakeGroups()
 
     def profiles(self) -> list[dict[str, Any]]:
         return PROFILES

@@ -13,7 +13,7 @@ from paijupyter.magics.completion import candidates
 @pytest.mark.parametrize(
     ("before", "fragment", "found"),
     [
-        ([], "lo", ["logs"]),
+        ([], "lo", ["logs", "login"]),
         ([], "de", ["delete"]),
         (["logs"], "--f", ["--follow"]),
         (["logs"], "la", ["last"]),
