@@ -48,6 +48,7 @@ class FakeClient:
             "profile": "local",
             "state": "waiting",
             "reason": "queued",
+            "submittedAt": "2026-11-29T12:00:00.000Z",
             "roles": {"worker": {"instances": 1, "states": {}}},
         }
         self.final: dict[str, Any] = {**self.view, "state": "succeeded", "reason": ""}
