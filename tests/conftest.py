@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+_RINGS = Path(__file__).parent / "rings"
+
 pytest_plugins = ["pytest_jupyter.jupyter_server"]
 
 
@@ -73,3 +75,14 @@ def until(condition: Callable[[], object], seconds: float = 60, why: str = "the 
 def until_fixture() -> Callable[..., object]:
     """Hand :func:`until` to tests."""
     return until
+
+
+@pytest.fixture
+def ring(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give this process and those that it starts a real keyring; return the file of its entries."""
+    file = tmp_path_factory.mktemp("ring") / "ring.json"
+    path = [str(_RINGS), os.environ.get("PYTHONPATH")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "file_ring.Ring")
+    monkeypatch.setenv("TEST_RING", str(file))
+    return file

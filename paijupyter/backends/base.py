@@ -10,7 +10,7 @@ States on every screen are those of :data:`State`; the finer fact goes into ``re
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast, runtime_checkable
@@ -369,7 +369,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """One thing that was looked at: whether it is well, what was seen, what mends it.
 
     Attributes:
@@ -381,6 +381,10 @@ class Finding:
     message: str
     fix: str = ""
     needed: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for machines."""
+        return asdict(self)
 
 
 @runtime_checkable
@@ -417,7 +421,7 @@ class Offering(Protocol):
 class Examining(Protocol):
     """A backend that can say in more words than ``capabilities`` what is wrong with its place."""
 
-    async def examine(self) -> Sequence[Finding]:
+    async def examine(self) -> Sequence[Check]:
         """Look at everything that a job there needs; never raises for what is wrong."""
 
 

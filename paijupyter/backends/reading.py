@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from paijupyter.errors import PaiJupyterError
 from paijupyter.protocol.quantities import parse_duration, parse_memory
@@ -112,6 +113,46 @@ def path(value: Any) -> str:
     if not isinstance(value, str) or not value.startswith("/") or ".." in value.split("/") or ":" in value:
         raise ValueError("must be an absolute path without `..` and `:`")
     return value.rstrip("/") or "/"
+
+
+def address(value: Any) -> str:
+    """Return the address of a server; credentials have no place in it, for profiles are no secret."""
+    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    parts = urlsplit(value)
+    if not parts.hostname or parts.username or parts.password:
+        raise ValueError("must be the address of a server, without a user or password in it")
+    return value.split("?")[0].split("#")[0].rstrip("/")
+
+
+def folder(value: Any) -> str:
+    """Return a folder below another one."""
+    found = text(value).strip("/")
+    if ".." in found.split("/"):
+        raise ValueError("must be a folder without `..`")
+    return found
+
+
+def part(value: Any, table: Mapping[str, tuple[str, Reader]], *needed: str) -> dict[str, Any]:
+    """Return what a mapping inside a setting says, by field.
+
+    Args:
+        value: the mapping.
+        table: as :func:`read` takes it; nothing else may be there.
+        needed: keys that must be there.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError(f"must be a mapping with {', '.join(f'`{key}`' for key in needed)}")
+    unknown = sorted(str(key) for key in value if key not in table)
+    if unknown:
+        raise ValueError(f"must not have `{unknown[0]}`; known are {', '.join(table)}")
+    found, wrong = read(table, value)
+    if wrong:
+        raise ValueError(f"has a `{wrong[0][0]}` that {wrong[0][1]}")
+    missing = [key for key in needed if table[key][0] not in found]
+    if missing:
+        raise ValueError(f"must have `{missing[0]}`")
+    return found
 
 
 def list_of(reader: Reader) -> Reader:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paijupyter import paths
+from paijupyter.backends.base import Check
 from paijupyter.errors import PaiJupyterError
 from paijupyter.jobs import checks as looks
-from paijupyter.jobs.checks import Check
 
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from paijupyter.backends.base import Backend, Examining, HasAccount, Login, Offering
+from paijupyter.backends.base import Backend, Check, Examining, HasAccount, Login, Offering
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
-from paijupyter.jobs.checks import Check
 from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.watchers import Backends
 
@@ -61,10 +61,7 @@ class Accounts:
             return []  # the test of the profile says so already
         if not isinstance(backend, Examining):
             return []
-        return [
-            Check(f"{name}: {each.name}", each.ok, each.message, each.fix, each.needed)
-            for each in await backend.examine()
-        ]
+        return [replace(each, name=f"{name}: {each.name}") for each in await backend.examine()]
 
     async def _backend(self, name: str) -> Backend:
         found = self._profiles.read()

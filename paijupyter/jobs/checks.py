@@ -9,11 +9,10 @@ import stat
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.base import Place
+from paijupyter.backends.base import Check, Place
 from paijupyter.errors import PaiJupyterError
 from paijupyter.jobs import keyring
 from paijupyter.jobs.profiles import Profiles
@@ -21,25 +20,6 @@ from paijupyter.jobs.profiles import Profiles
 LEAST_FREE = 1024**3  # bytes; a package, its environment and some checkpoints take more than one thinks
 MOST_SKEW = 2.0  # seconds
 _FIRST_YEAR = 2024
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding: what was looked at, whether it is well, what was seen, what mends it.
-
-    Attributes:
-        needed: whether something is broken without it; else it is worth knowing only.
-    """
-
-    name: str
-    ok: bool
-    message: str
-    fix: str = ""
-    needed: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it for machines."""
-        return asdict(self)
 
 
 async def examine(place: Place, profiles: Profiles, tests: Sequence[Mapping[str, Any]]) -> list[Check]:

@@ -146,11 +146,28 @@ def _name_expression(part: str) -> str:
         elif char == "?":
             text += "[^/]"
         elif end > 0:
-            inner = part[position + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
-            negated = inner[0] in "!^" and len(inner) > 1
-            text += "(?!/)[%s]" % ("^" + inner[1:] if negated else inner.replace("^", "\\^"))
+            text += _class_expression(part[position + 1 : end])
             position = end
         else:
             text += re.escape(char)
         position += 1
     return text
+
+
+def _class_expression(inner: str) -> str:
+    """Return what matches one character of a class; a range whose end is before its start holds none."""
+    negated = inner[0] in "!^" and len(inner) > 1
+    chars = inner[1:] if negated else inner
+    held, position = "", 0
+    while position < len(chars):
+        span = chars[position : position + 3]
+        if len(span) == 3 and span[1] == "-":
+            if span[0] <= span[2]:
+                held += "%s-%s" % (re.escape(span[0]), re.escape(span[2]))
+            position += 3
+        else:
+            held += re.escape(span[0])
+            position += 1
+    if not held:
+        return "[^/]" if negated else "(?!)"
+    return "(?!/)[%s%s]" % ("^" if negated else "", held)

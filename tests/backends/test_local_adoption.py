@@ -23,9 +23,10 @@ from staging import document, log_of, make_job, role, watching
 from paijupyter.backends import retries
 from paijupyter.backends.base import FINAL, Change, Job, Place, Profile
 from paijupyter.backends.jsonfiles import write_json
+from paijupyter.backends.kept import journal_file
 from paijupyter.backends.local import LocalBackend, host, journal
 from paijupyter.backends.local.attempt import Attempt
-from paijupyter.backends.local.files import journal_file, secrets_file, task_files
+from paijupyter.backends.local.files import secrets_file, task_files
 from paijupyter.backends.local.spawn import _lock
 
 HERE = Path(__file__).parent

@@ -3,34 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-
-import pytest
 
 CANARY = "c4n4ry-of-the-form"
-RING = '''
-import json, os, pathlib
-from keyring.backend import KeyringBackend
-
-class Ring(KeyringBackend):
-    """A keyring that works without a desktop."""
-    priority = 1
-    name = "ring of the test"
-
-    def _read(self):
-        file = pathlib.Path(os.environ["TEST_RING"])
-        return json.loads(file.read_text()) if file.exists() else {}
-
-    def get_password(self, service, username):
-        return self._read().get(f"{service}/{username}")
-
-    def set_password(self, service, username, password):
-        pathlib.Path(os.environ["TEST_RING"]).write_text(
-            json.dumps({**self._read(), f"{service}/{username}": password}))
-
-    def delete_password(self, service, username):
-        pass
-'''
 SOURCE = """# How we train; the comment stays.
 protocolVersion: 2
 name:   'kept'   # single quotes and spaces stay
@@ -165,16 +139,6 @@ def exported(lab, form) -> str:
     with lab.page.expect_download() as download:
         form.get_by_role("button", name="Export").click()
     return download.value.path().read_bytes().decode()
-
-
-@pytest.fixture
-def ring(tmp_path, monkeypatch):
-    """Let the engine, a process of its own, use a real keyring backend."""
-    (tmp_path / "form_ring.py").write_text(RING)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "form_ring.Ring")
-    monkeypatch.setenv("TEST_RING", str(tmp_path / "ring.json"))
-    return tmp_path / "ring.json"
 
 
 def holders(folder):

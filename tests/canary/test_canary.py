@@ -45,21 +45,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-RING = """
-import json, os, pathlib
-from keyring.backend import KeyringBackend
-
-class Ring(KeyringBackend):
-    priority = 1
-    def get_password(self, service, username):
-        file = pathlib.Path(os.environ["TEST_RING"])
-        return json.loads(file.read_text()).get(username) if file.exists() else None
-    def set_password(self, service, username, password):
-        file = pathlib.Path(os.environ["TEST_RING"])
-        kept = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps({**kept, username: password}))
-"""
-
 
 # --- what is searched for
 
@@ -150,21 +135,15 @@ def test_the_search_finds_every_encoding():
 
 
 @pytest.fixture
-def planted(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def planted(isolated_home: Path, ring: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the task's program; the values are in the environment and in a keyring."""
     folder = isolated_home / "project"
     folder.mkdir()
     shutil.copy(HERE / "task.py", folder)
-    rings = isolated_home / "rings"
-    rings.mkdir()
-    (rings / "canary_ring.py").write_text(RING)
-    (rings / "ring.json").write_text(json.dumps({"RING": SECRETS["RING"]}))
+    ring.write_text(json.dumps({"paijupyter/RING": SECRETS["RING"]}))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for name, value in {
         "PATH": path,
-        "PYTHONPATH": f"{rings}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
-        "PYTHON_KEYRING_BACKEND": "canary_ring.Ring",
-        "TEST_RING": str(rings / "ring.json"),
         "PLANTED_ENV": SECRETS["ENV"],
         "PLANTED_LINES": SECRETS["LINES"],
     }.items():
@@ -325,7 +304,7 @@ HOLD = (
 )
 
 
-def test_planted_secrets_are_nowhere(planted, server, isolated_home, until, tmp_path, capsys):
+def test_planted_secrets_are_nowhere(planted, ring, server, isolated_home, until, tmp_path, capsys):
     table = Table()
     through_server, server_log = server
     client = JobsClient.connect()
@@ -341,9 +320,9 @@ def test_planted_secrets_are_nowhere(planted, server, isolated_home, until, tmp_
     boots = list(environments_of_boot())
     assert len(boots) >= 2
     table.search("environment of the boot processes", *boots)
-    allowed = [paths.runtime_dir() / "secrets", paths.runtime_dir() / "tasks", isolated_home / "rings"]
+    allowed = [paths.runtime_dir() / "secrets", paths.runtime_dir() / "tasks"]
     resting = Table()
-    resting.search("while it runs", *allowed[:2])
+    resting.search("while it runs", *allowed)
     assert resting.found["while it runs"]["value"], "the values must be where the task reads them"
     files = [path for path in isolated_home.rglob("*") if path.is_file()]
     others = [path for path in files if not any(path.is_relative_to(place) for place in allowed)]
@@ -363,7 +342,7 @@ def test_planted_secrets_are_nowhere(planted, server, isolated_home, until, tmp_
     table.search(
         "output of the command line", shell(planted, "paijob secret set STORED", given=SECRETS["ENV"])
     )
-    assert json.loads((isolated_home / "rings" / "ring.json").read_text())["STORED"] == SECRETS["ENV"]
+    assert json.loads(ring.read_text())["paijupyter/STORED"] == SECRETS["ENV"]
 
     # A notebook with jobs of its own, widgets and tracebacks.
     saved = notebook(planted)
@@ -403,7 +382,7 @@ def test_planted_secrets_are_nowhere(planted, server, isolated_home, until, tmp_
     table.search("log of the engine", paths.runtime_dir() / "engine.log")
     table.search("log of the server", server_log)
     table.search("runtime folder", paths.runtime_dir())
-    files = [path for path in isolated_home.rglob("*") if path.is_file() and path.parent.name != "rings"]
+    files = [path for path in isolated_home.rglob("*") if path.is_file()]
     table.search("all files of the home", *files)
 
     (tmp_path / "canary.md").write_text(str(table))

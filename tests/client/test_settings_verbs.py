@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,41 +16,6 @@ from paijupyter.client.sources import Origin
 from paijupyter.errors import PaiJupyterError, UsageProblem
 
 VALUE = "c4n4ry-of-the-keyring"
-RING = '''
-import json, os, pathlib
-from keyring.backend import KeyringBackend
-
-class Ring(KeyringBackend):
-    """A keyring that works without a desktop: what the tests of secrets use."""
-    priority = 1
-    name = "ring of the test"
-
-    def _read(self):
-        file = pathlib.Path(os.environ["TEST_RING"])
-        return json.loads(file.read_text()) if file.exists() else {}
-
-    def get_password(self, service, username):
-        return self._read().get(f"{service}/{username}")
-
-    def set_password(self, service, username, password):
-        pathlib.Path(os.environ["TEST_RING"]).write_text(
-            json.dumps({**self._read(), f"{service}/{username}": password}))
-
-    def delete_password(self, service, username):
-        kept = self._read()
-        del kept[f"{service}/{username}"]
-        pathlib.Path(os.environ["TEST_RING"]).write_text(json.dumps(kept))
-'''
-
-
-@pytest.fixture
-def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let the engine, a process of its own, use a real keyring backend."""
-    (tmp_path / "test_ring.py").write_text(RING)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "test_ring.Ring")
-    monkeypatch.setenv("TEST_RING", str(tmp_path / "ring.json"))
-    return tmp_path / "ring.json"
 
 
 def run(*words: str, ask: Any = None, surface: Any = "cli") -> verbs.Reply:
@@ -145,17 +109,15 @@ def test_no_keyring_says_so_before_it_asks_and_says_what_works():
         assert "env:VARIABLE" in refused.value.hint and "ask" in refused.value.hint
 
 
-def test_a_keyring_of_plain_text_is_none(tmp_path, monkeypatch, ring):
-    (tmp_path / "test_ring.py").write_text(RING.replace("class Ring", "class PlaintextKeyring"))
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "test_ring.PlaintextKeyring")
+def test_a_keyring_of_plain_text_is_none(monkeypatch, ring):
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "file_ring.PlaintextKeyring")
     with pytest.raises(PaiJupyterError, match="Keyring cannot be used"):
         run("secret", "list")
 
 
-def test_a_keyring_that_fails_is_one_sentence_without_its_words(tmp_path, ring):
-    (tmp_path / "test_ring.py").write_text(
-        RING.replace("return self._read().get", f"raise RuntimeError('{VALUE}'); self._read().get")
-    )
+def test_a_keyring_that_fails_is_one_sentence_without_its_words(monkeypatch, ring):
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "file_ring.Failing")
+    monkeypatch.setenv("TEST_RING_SAYS", VALUE)
     with pytest.raises(PaiJupyterError, match="RuntimeError") as refused:
         run("secret", "list")
     assert VALUE not in repr(refused.value.to_problem_json())

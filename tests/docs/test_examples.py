@@ -18,32 +18,9 @@ PAGES = sorted(GUIDE.glob("*.md"))
 _BLOCK = re.compile(r"^```(?P<kind>\S+)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-RING = """
-import json, os, pathlib
-from keyring.backend import KeyringBackend
-
-class Ring(KeyringBackend):
-    priority = 1
-    file = pathlib.Path(os.environ.get("RING_OF_DOCS", "/nowhere"))
-    def _entries(self):
-        return json.loads(self.file.read_text()) if self.file.exists() else {}
-    def get_password(self, service, username):
-        return self._entries().get(username)
-    def set_password(self, service, username, password):
-        self.file.write_text(json.dumps({**self._entries(), username: password}))
-    def delete_password(self, service, username):
-        self.file.write_text(json.dumps({k: v for k, v in self._entries().items() if k != username}))
-"""
-
-
 @pytest.fixture(autouse=True)
-def keyring(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def keyring(ring: Path) -> None:
     """Give the examples a keyring, as a desktop has one."""
-    (isolated_home / "ring_of_docs.py").write_text(RING)
-    path = f"{isolated_home}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    monkeypatch.setenv("PYTHONPATH", path)
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "ring_of_docs.Ring")
-    monkeypatch.setenv("RING_OF_DOCS", str(isolated_home / "ring.json"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -25,31 +25,6 @@ from paijupyter.errors import PaiJupyterError, UsageProblem
 from tests.openpai import faults
 from tests.openpai.server import OpenPai
 
-RING = """
-import json, os, pathlib
-from keyring.backend import KeyringBackend
-
-class Ring(KeyringBackend):
-    priority = 1
-    name = "ring of the test"
-
-    def _read(self):
-        file = pathlib.Path(os.environ["TEST_RING"])
-        return json.loads(file.read_text()) if file.exists() else {}
-
-    def get_password(self, service, username):
-        return self._read().get(f"{service}/{username}")
-
-    def set_password(self, service, username, password):
-        pathlib.Path(os.environ["TEST_RING"]).write_text(
-            json.dumps({**self._read(), f"{service}/{username}": password}))
-
-    def delete_password(self, service, username):
-        kept = self._read()
-        del kept[f"{service}/{username}"]
-        pathlib.Path(os.environ["TEST_RING"]).write_text(json.dumps(kept))
-"""
-
 
 def profile(server: OpenPai, **more: Any) -> Profile:
     return Profile("pai", "openpai", {"url": server.url, "callsPerMinute": 100_000, **more})
@@ -269,12 +244,8 @@ async def test_the_doctor_looks_at_everything(openpai, place, monkeypatch):
     await backend.close()
 
 
-def test_the_verb_login_through_the_engine(openpai, tmp_path, monkeypatch):
+def test_the_verb_login_through_the_engine(openpai, ring, monkeypatch):
     """O3: `paijob login` asks, keeps the token in the keyring, says who is logged in, forgets; `doctor`."""
-    (tmp_path / "test_ring.py").write_text(RING)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "test_ring.Ring")
-    monkeypatch.setenv("TEST_RING", str(tmp_path / "ring.json"))
     openpai.storages = {"team": {}}
     openpai.accounts.users["alice"].storages = ["team"]
 
@@ -292,7 +263,7 @@ def test_the_verb_login_through_the_engine(openpai, tmp_path, monkeypatch):
     assert asked == ["Password of alice: "]
     assert said.text == "Logged in at `pai` as alice; the token is kept in the keyring."
     (token,) = openpai.accounts.tokens
-    assert json.loads((tmp_path / "ring.json").read_text()) == {"paijupyter/login to pai": token}
+    assert json.loads(ring.read_text()) == {"paijupyter/login to pai": token}
     assert run("login", "pai", "--check").text == "✓ pai: alice, by a token in the keyring"
     assert run("secret", "list").data == [], "a login is none of the user's secrets"
     client = JobsClient.connect()
@@ -306,7 +277,7 @@ def test_the_verb_login_through_the_engine(openpai, tmp_path, monkeypatch):
         run("login", "pai", "hunter2")
     assert "hunter2" not in str(refused.value)
     assert "revoke it at" in run("login", "pai", "--forget").text
-    assert json.loads((tmp_path / "ring.json").read_text()) == {}
+    assert json.loads(ring.read_text()) == {}
     data = Path(os.environ["PAIJUPYTER_DATA_DIR"])
     found = [each for each in data.rglob("*") if each.is_file() and token.encode() in each.read_bytes()]
     assert not found, "the token rests in the keyring only"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paijupyter.runtime.outputs import glob_expression
@@ -90,6 +90,12 @@ def test_what_the_task_wrote_there_itself_stays(task):
         ("[ab]*.t", ["a.t", "bc.t"], ["c.t", "[ab].t"]),
         ("[!a].t", ["b.t"], ["a.t", "/.t"]),
         ("[x", ["[x"], ["x"]),
+        ("[a-c].t", ["b.t"], ["d.t", "-.t"]),
+        ("[a-]", ["a", "-"], ["b"]),
+        ("[c-a]x", [], ["bx", "c", "x", "-x"]),
+        ("[!c-a]x", ["bx"], ["x", "/x"]),
+        ("[[-?]", [], ["[", "-", "?"]),
+        ("[\\]", ["\\"], ["a"]),
         ("a+b(c)", ["a+b(c)"], ["aab(c)"]),
         ("**", ["a", "a/b"], []),
     ],
@@ -100,6 +106,7 @@ def test_globs(pattern, matching, other):
     assert [name for name in other if expression.match(name.encode())] == []
 
 
+@example("[[-?]", "a")
 @given(st.text("ab*?[]!^-\\/.", max_size=12), st.text("ab/", max_size=8))
 def test_any_pattern_compiles(pattern, name):
     glob_expression(pattern).match(name.encode())

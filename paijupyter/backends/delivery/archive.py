@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from paijupyter.backends.base import Package
+from paijupyter.backends.base import Job, Package
 from paijupyter.package.manifest import Manifest
 
 _LEVEL_SMALL, _LEVEL_LARGE = 6, 1
@@ -31,6 +31,12 @@ class Archive:
 
     sha256: str
     size: int
+
+
+def packages_of(job: Job) -> list[Package]:
+    """Return what travels with a job: the trainer package first, then data that are files of this host."""
+    own = [job.package] if job.package else []
+    return own + [each.package for each in job.data if each.package]
 
 
 def members(package: Package) -> Iterator[tuple[str, Path]]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from paijupyter.backends import reading
+from paijupyter.backends.reading import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +29,16 @@ class ObjectStore:
     inside: str = ""
     region: str = "us-east-1"
     profile: str = ""
+
+
+def object_store(value: Any) -> ObjectStore:
+    """Read the setting of a bucket."""
+    table: Mapping[str, tuple[str, Reader]] = {
+        "bucket": ("bucket", reading.text),
+        "prefix": ("prefix", reading.text),
+        "endpoint": ("endpoint", reading.address),
+        "endpointInCluster": ("inside", reading.address),
+        "region": ("region", reading.text),
+        "awsProfile": ("profile", reading.text),
+    }
+    return ObjectStore(**reading.part(value, table, "bucket"))

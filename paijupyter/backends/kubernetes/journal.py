@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from paijupyter.backends import kept
 from paijupyter.backends.base import Change, Job
-from paijupyter.backends.jsonfiles import read_json, write_json_durably
-from paijupyter.backends.outcome import Outcome, change_of
+from paijupyter.backends.kept import Kept
+from paijupyter.backends.outcome import Outcome
 
 Phase = Literal["creating", "started", "final"]
 
@@ -32,7 +32,7 @@ class Member:
 
 
 @dataclass
-class Journal:
+class Journal(Kept):
     """What has been decided for a job.
 
     Attributes:
@@ -60,34 +60,18 @@ class Journal:
         """Where the job is one of a bundle's, if its current attempt is."""
         return None if self.attempt else self.member
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {"schema": 1, **asdict(self)}
-
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Journal:
         """Rebuild it; unknown members are ignored."""
-        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        if known.get("outcome"):
-            known["outcome"] = Outcome(**known["outcome"])
-        if known.get("last"):
-            known["last"] = change_of(known["last"])
-        if known.get("member"):
-            known["member"] = Member(**known["member"])
-        return cls(**known)
+        member = data.get("member")
+        return super().from_json({**data, "member": Member(**member) if member else None})
 
 
 def load(job: Job) -> Journal | None:
-    """Return the journal of a job, None if this host never took it."""
-    data = read_json(journal_file(job))
-    return None if data is None else Journal.from_json(data)
+    """Return the journal of a job, None if this host never took it. Blocking."""
+    return kept.read(job, Journal)
 
 
 def save(job: Job, journal: Journal) -> None:
-    """Write the journal so that it survives a power cut."""
-    write_json_durably(journal_file(job), journal.to_json())
-
-
-def journal_file(job: Job) -> Path:
-    """Return this backend's own record of a job; no task is called so."""
-    return job.folder / "tasks" / "backend.json"
+    """Write the journal so that it survives a power cut. Blocking."""
+    kept.write(job, journal)

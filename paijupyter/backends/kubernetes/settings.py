@@ -8,7 +8,7 @@ from typing import Any
 
 from paijupyter.backends import reading
 from paijupyter.backends.base import Profile
-from paijupyter.backends.delivery.stores import ObjectStore
+from paijupyter.backends.delivery.stores import ObjectStore, object_store
 from paijupyter.backends.kubernetes import layout, pod_options, storages
 from paijupyter.backends.kubernetes.pod_options import OPTIONS, PodOptions
 from paijupyter.backends.kubernetes.storages import ClusterStorage
@@ -104,21 +104,9 @@ def _claim_store(value: Any) -> ClaimStore:
     table: Mapping[str, tuple[str, Reader]] = {
         "claim": ("claim", reading.name),
         "path": ("path", reading.path),
-        "folder": ("folder", _folder),
+        "folder": ("folder", reading.folder),
     }
-    return ClaimStore(**_part(value, table, "claim", "path"))
-
-
-def _object_store(value: Any) -> ObjectStore:
-    table: Mapping[str, tuple[str, Reader]] = {
-        "bucket": ("bucket", reading.text),
-        "prefix": ("prefix", reading.text),
-        "endpoint": ("endpoint", _url),
-        "endpointInCluster": ("inside", _url),
-        "region": ("region", reading.text),
-        "awsProfile": ("profile", reading.text),
-    }
-    return ObjectStore(**_part(value, table, "bucket"))
+    return ClaimStore(**reading.part(value, table, "claim", "path"))
 
 
 def _image_store(value: Any) -> ImageStore:
@@ -126,36 +114,7 @@ def _image_store(value: Any) -> ImageStore:
         "repository": ("repository", reading.text),
         "plainHttp": ("plain_http", reading.switch),
     }
-    return ImageStore(**_part(value, table, "repository"))
-
-
-def _part(value: Any, table: Mapping[str, tuple[str, Reader]], *needed: str) -> dict[str, Any]:
-    """Read a mapping inside a setting."""
-    if not isinstance(value, Mapping):
-        raise ValueError(f"must be a mapping with {', '.join(f'`{key}`' for key in needed)}")
-    unknown = sorted(str(key) for key in value if key not in table)
-    if unknown:
-        raise ValueError(f"must not have `{unknown[0]}`; known are {', '.join(table)}")
-    found, wrong = reading.read(table, value)
-    if wrong:
-        raise ValueError(f"has a `{wrong[0][0]}` that {wrong[0][1]}")
-    missing = [key for key in needed if table[key][0] not in found]
-    if missing:
-        raise ValueError(f"must have `{missing[0]}`")
-    return found
-
-
-def _folder(value: Any) -> str:
-    folder = reading.text(value).strip("/")
-    if ".." in folder.split("/"):
-        raise ValueError("must be a folder inside the volume")
-    return folder
-
-
-def _url(value: Any) -> str:
-    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
-        raise ValueError("must begin with http:// or https://")
-    return value.rstrip("/")
+    return ImageStore(**reading.part(value, table, "repository"))
 
 
 _OWN: Mapping[str, tuple[str, Reader, str]] = {
@@ -209,7 +168,7 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
     ),
     "packageObject": (
         "object_store",
-        _object_store,
+        object_store,
         "bucket for packages: {bucket, prefix, endpoint, endpointInCluster, region, awsProfile}",
     ),
     "packageImage": (
@@ -227,7 +186,7 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         reading.one_of("never", "if-missing", "always"),
         "whether requirements are installed: never (default: they are checked), if-missing or always",
     ),
-    "indexUrl": ("index_url", _url, "package index that tasks install from"),
+    "indexUrl": ("index_url", reading.address, "package index that tasks install from"),
     "cacheClaim": (
         "cache_claim",
         reading.name,
@@ -239,7 +198,7 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         "claim where checkpoints and outputs of each job stay; default: none, the engine fetches outputs "
         "before a task ends",
     ),
-    "keepFolder": ("keep_folder", _folder, "folder of that claim; default: paijupyter-jobs"),
+    "keepFolder": ("keep_folder", reading.folder, "folder of that claim; default: paijupyter-jobs"),
     "barrierTimeout": (
         "barrier_timeout",
         reading.seconds,

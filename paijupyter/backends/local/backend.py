@@ -15,9 +15,10 @@ from paijupyter._version import __version__
 from paijupyter.backends import logs
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile, Usage
 from paijupyter.backends.changes import Changes, Subscription
+from paijupyter.backends.kept import journal_file
 from paijupyter.backends.local import gpus, journal
 from paijupyter.backends.local.disk import Disk
-from paijupyter.backends.local.files import journal_file, secrets_file, task_files
+from paijupyter.backends.local.files import secrets_file, task_files
 from paijupyter.backends.local.gpus import Gpus
 from paijupyter.backends.local.journal import Journal
 from paijupyter.backends.local.plan import plan

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from paijupyter.backends.base import Job, Place
 
-JOURNAL = "backend.json"
-
 
 @dataclass(frozen=True, slots=True)
 class TaskFiles:
@@ -62,11 +60,6 @@ def task_files(job: Job, place: Place, key: str, attempt: int) -> TaskFiles:
         private=place.runtime / "tasks" / job.id / key,
         lock=place.runtime / "spawn" / f"{job.id}.{key}.{attempt}",
     )
-
-
-def journal_file(job: Job) -> Path:
-    """Return this backend's own record of a job; no task is called so."""
-    return job.folder / "tasks" / JOURNAL
 
 
 def secrets_file(place: Place, job_id: str) -> Path:

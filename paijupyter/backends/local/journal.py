@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
+from paijupyter.backends import kept
 from paijupyter.backends.base import Change, Job
-from paijupyter.backends.jsonfiles import read_json, write_json_durably
+from paijupyter.backends.jsonfiles import read_json
+from paijupyter.backends.kept import Kept
 from paijupyter.backends.local import host
-from paijupyter.backends.local.files import journal_file
-from paijupyter.backends.outcome import Outcome, change_of
+from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.told import tasks_of
 
 Phase = Literal["queued", "started", "final"]
 
 
 @dataclass
-class Journal:
+class Journal(Kept):
     """What has been decided for a job.
 
     Attributes:
@@ -45,20 +46,6 @@ class Journal:
     outcome: Outcome | None = None
     last: Change | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {"schema": 1, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Journal:
-        """Rebuild it; unknown members are ignored."""
-        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        if known.get("outcome"):
-            known["outcome"] = Outcome(**known["outcome"])
-        if known.get("last"):
-            known["last"] = change_of(known["last"])
-        return cls(**known)
-
 
 def load(job: Job) -> Journal | None:
     """Return the journal of a job, None if this backend never took it.
@@ -66,9 +53,9 @@ def load(job: Job) -> Journal | None:
     A journal that is lost or torn while attempts lie there counts as started: nothing may run twice. Unless
     a task of the last attempt was never told what to do: processes start when all have been.
     """
-    data = read_json(journal_file(job))
-    if data is not None:
-        return Journal.from_json(data)
+    found = kept.read(job, Journal)
+    if found is not None:
+        return found
     attempts = Counter(int(path.parent.name) for path in job.folder.glob("tasks/*/*/spec.json"))
     if not attempts:
         return None
@@ -82,4 +69,4 @@ def load(job: Job) -> Journal | None:
 
 def save(job: Job, journal: Journal) -> None:
     """Write the journal so that it survives a power cut."""
-    write_json_durably(journal_file(job), journal.to_json())
+    kept.write(job, journal)

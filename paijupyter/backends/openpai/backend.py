@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
 from paijupyter.backends.changes import Changes, Subscription
+from paijupyter.backends.kept import journal_file
 from paijupyter.backends.openpai import capabilities, journal, remembering
 from paijupyter.backends.openpai.access import client_of
 from paijupyter.backends.openpai.capabilities import Asker
@@ -186,7 +187,7 @@ class OpenPaiBackend(WithAccount):
             self._stay_unsure(job, state, secrets, error.__cause__)
             return
         except Exception:  # not where we are cancelled: the next engine then asks whether it is there
-            await asyncio.to_thread(journal.journal_file(job).unlink, True)
+            await asyncio.to_thread(journal_file(job).unlink, True)
             raise
         await self._started(job, state)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from paijupyter.backends.base import Finding, Profile
+from paijupyter.backends.base import Check, Profile
 from paijupyter.backends.openpai import tokens
 from paijupyter.backends.openpai.account import Account, Server, Who
 from paijupyter.backends.openpai.errors import PaiError
@@ -31,68 +31,68 @@ class Examination:
     def __init__(self, profile: Profile, settings: OpenPaiSettings, account: Account) -> None:
         self._profile, self._settings, self._account = profile, settings, account
 
-    async def examine(self) -> list[Finding]:
+    async def examine(self) -> list[Check]:
         """Look at everything that a job there needs; never raises for what the server answers."""
         name = self._profile.name
         try:
             server = await self._account.server()
         except PaiError as error:
             said = error.for_people("answer")
-            return [Finding("server", False, said.message.rstrip("."), said.hint)]
+            return [Check("server", False, said.message.rstrip("."), said.hint)]
         return [
-            Finding("server", True, f"`{self._settings.url}` answers"),
+            Check("server", True, f"`{self._settings.url}` answers"),
             _version(server, name),
             _clock(server),
-            *await self._login_findings(server),
+            *await self._login_checks(server),
             self._way(),
         ]
 
-    async def _login_findings(self, server: Server) -> list[Finding]:
+    async def _login_checks(self, server: Server) -> list[Check]:
         again = f"paijob login {self._profile.name}"
         try:
             found = await asyncio.to_thread(tokens.found, self._profile)
             if not found.token:
-                return [Finding("login", False, "nobody is logged in", again)]
+                return [Check("login", False, "nobody is logged in", again)]
             who = await self._account.who(server)
         except PaiJupyterError as error:
-            return [Finding("login", False, error.message.rstrip("."), error.hint)]
+            return [Check("login", False, error.message.rstrip("."), error.hint)]
         except PaiError as error:
             said = error.for_people("accept the login")
             if error.status == 401:
                 await asyncio.to_thread(tokens.forget_cached, self._profile)
                 where = f"the token in {found.where} has expired or was revoked"
-                return [Finding("login", False, where, again)]
-            return [Finding("login", False, said.message.rstrip("."), said.hint)]
+                return [Check("login", False, where, again)]
+            return [Check("login", False, said.message.rstrip("."), said.hint)]
         checks = [_token(who, found.where, again)]
         try:
             offers = await self._account.offers(refresh=True)
         except PaiJupyterError as error:
-            return [*checks, Finding("virtual cluster", False, error.message.rstrip("."), error.hint)]
+            return [*checks, Check("virtual cluster", False, error.message.rstrip("."), error.hint)]
         return [*checks, self._virtual_cluster(offers), self._storage(offers)]
 
-    def _virtual_cluster(self, offers: Mapping[str, Any]) -> Finding:
+    def _virtual_cluster(self, offers: Mapping[str, Any]) -> Check:
         wanted = self._settings.virtual_cluster or "default"
         names = [each["name"] for each in offers["virtualClusters"]]
         if wanted in names:
-            return Finding("virtual cluster", True, f"`{wanted}`; yours: {', '.join(names)}")
+            return Check("virtual cluster", True, f"`{wanted}`; yours: {', '.join(names)}")
         said = f"`{wanted}` is not yours to use; yours: {', '.join(names) or 'none'}"
         fix = f"paijob profile edit {self._profile.name} --set virtualCluster={names[0] if names else 'NAME'}"
-        return Finding("virtual cluster", False, said, fix)
+        return Check("virtual cluster", False, said, fix)
 
-    def _storage(self, offers: Mapping[str, Any]) -> Finding:
+    def _storage(self, offers: Mapping[str, Any]) -> Check:
         granted = [each["name"] for each in offers["storages"]]
         missing = [name for name in self._settings.storages if name not in granted]
         shown = f"yours: {', '.join(granted) or 'none'}"
         if missing:
             fix = f"Ask for it, or take it out: paijob profile edit {self._profile.name} --unset storages"
-            return Finding("storage", False, f"`{missing[0]}` is not granted to you; {shown}", fix)
+            return Check("storage", False, f"`{missing[0]}` is not granted to you; {shown}", fix)
         for name, storage in self._settings.storages.items():
             if storage.folder is not None and not storage.folder.is_dir():
                 said = f"`{name}` is not mounted here at `{storage.folder}`"
-                return Finding("storage", False, said, "Mount it, or correct its `path` in the profile.")
-        return Finding("storage", True, shown, needed=False)
+                return Check("storage", False, said, "Mount it, or correct its `path` in the profile.")
+        return Check("storage", True, shown, needed=False)
 
-    def _way(self) -> Finding:
+    def _way(self) -> Check:
         settings = self._settings
         ways = {
             "storage": settings.shared is not None,
@@ -101,31 +101,31 @@ class Examination:
         }
         usable = [way for way in settings.ways if ways.get(way)]
         if usable:
-            return Finding("way for packages", True, ", ".join(usable))
+            return Check("way for packages", True, ", ".join(usable))
         said = "only small packages travel, inside the job document; declared outputs do not come back"
         fix = "Name a storage that is mounted here too (`storage` and `storages`), or `packageObject`."
-        return Finding("way for packages", False, said, fix, needed=False)
+        return Check("way for packages", False, said, fix, needed=False)
 
 
-def _version(server: Server, profile: str) -> Finding:
+def _version(server: Server, profile: str) -> Check:
     if server.release == (0, 0):
-        return Finding("version", False, "it names no version", "Ask whoever runs it.", needed=False)
+        return Check("version", False, "it names no version", "Ask whoever runs it.", needed=False)
     if not OLDEST <= server.release <= NEWEST:
         said = f"{server.version}; known are 1.0 to 1.8"
-        return Finding("version", False, said, "Newer ones may work; older ones do not.", needed=False)
-    return Finding("version", True, server.version)
+        return Check("version", False, said, "Newer ones may work; older ones do not.", needed=False)
+    return Check("version", True, server.version)
 
 
-def _clock(server: Server) -> Finding:
+def _clock(server: Server) -> Check:
     if abs(server.skew) > _MOST_SKEW:
         said = f"the server's clock is {server.skew:+.0f} s off this one"
-        return Finding("clock", False, said, "sudo timedatectl set-ntp true (here, or there)", needed=False)
-    return Finding("clock", True, "agrees with the server's")
+        return Check("clock", False, said, "sudo timedatectl set-ntp true (here, or there)", needed=False)
+    return Check("clock", True, "agrees with the server's")
 
 
-def _token(who: Who, where: str, again: str) -> Finding:
+def _token(who: Who, where: str, again: str) -> Check:
     if who.expires is None:
-        return Finding("login", True, f"{who.user}, by the token in {where}")
+        return Check("login", True, f"{who.user}, by the token in {where}")
     left = who.expires - time.time()
     until = time.strftime("%Y-%m-%d %H:%M", time.localtime(who.expires))
-    return Finding("login", left > _SOON, f"{who.user}, by a token in {where} that ends {until}", again)
+    return Check("login", left > _SOON, f"{who.user}, by a token in {where} that ends {until}", again)

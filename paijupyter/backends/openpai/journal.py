@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
+from paijupyter.backends import kept
 from paijupyter.backends.base import Change, Job
-from paijupyter.backends.jsonfiles import read_json, write_json_durably
-from paijupyter.backends.outcome import change_of
+from paijupyter.backends.kept import Kept
 
 Phase = Literal["creating", "started", "final"]
 
 
 @dataclass
-class Journal:
+class Journal(Kept):
     """What has been decided for a job.
 
     Attributes:
@@ -32,30 +30,12 @@ class Journal:
     stop: bool = False
     last: Change | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {"schema": 1, **asdict(self)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Journal:
-        """Rebuild it; unknown members are ignored."""
-        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        if known.get("last"):
-            known["last"] = change_of(known["last"])
-        return cls(**known)
-
 
 def load(job: Job) -> Journal | None:
     """Return the journal of a job, None if this host never took it. Blocking."""
-    data = read_json(journal_file(job))
-    return None if data is None else Journal.from_json(data)
+    return kept.read(job, Journal)
 
 
 def save(job: Job, journal: Journal) -> None:
     """Write the journal so that it survives a power cut. Blocking."""
-    write_json_durably(journal_file(job), journal.to_json())
-
-
-def journal_file(job: Job) -> Path:
-    """Return this backend's own record of a job; no task is called so."""
-    return job.folder / "tasks" / "backend.json"
+    kept.write(job, journal)

@@ -67,7 +67,7 @@ def load(job: Job, name: str, settings: OpenPaiSettings, secrets: Mapping[str, s
     Raises:
         PaiJupyterError: ``package-too-big`` if no way takes one; it lists what could be set up.
     """
-    packages = payload.packages_of(job)
+    packages = archive.packages_of(job)
     sizes = [archive.size_of(package) for package in packages]
     first = _first(settings)
     inside = {number for number, size in enumerate(sizes) if first == "document" and size <= _INSIDE}

@@ -94,12 +94,6 @@ def storages_told(job: Job, settings: OpenPaiSettings) -> list[dict[str, str]]:
     return [{"name": name, "path": path} for name, path in used_by(job.document, settings.storages) if name]
 
 
-def packages_of(job: Job) -> list[Package]:
-    """Return what travels with a job: the trainer package first, then data that are files of this host."""
-    own = [job.package] if job.package else []
-    return own + [each.package for each in job.data if each.package]
-
-
 def pack(job: Job, spec: Mapping[str, Any], inside: Sequence[tuple[int, Package]]) -> bytes:
     """Return what travels in the document. Blocking.
 

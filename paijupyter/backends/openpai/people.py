@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paijupyter.backends.base import Finding, Login, Profile
+from paijupyter.backends.base import Check, Login, Profile
 from paijupyter.backends.openpai.account import Account
 from paijupyter.backends.openpai.client import OpenPaiClient
 from paijupyter.backends.openpai.examining import Examination
@@ -47,6 +47,6 @@ class WithAccount:
         """
         return await self._account.offers(refresh)
 
-    async def examine(self) -> Sequence[Finding]:
+    async def examine(self) -> Sequence[Check]:
         """Look at everything that a job there needs."""
         return await self._examination.examine()

@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from paijupyter.backends import reading
 from paijupyter.backends.base import Profile
-from paijupyter.backends.delivery.stores import ObjectStore
+from paijupyter.backends.delivery.stores import ObjectStore, object_store
 from paijupyter.backends.reading import Reader
 from paijupyter.data.storages import Storage, storages_of
 from paijupyter.errors import PaiJupyterError, Problem
@@ -71,67 +70,24 @@ class OpenPaiSettings:
         return {"install": self.install, "indexUrl": self.index_url, "logLimitBytes": self.log_limit_bytes}
 
 
-def _address(value: Any) -> str:
-    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
-        raise ValueError("must begin with http:// or https://")
-    parts = urlsplit(value)
-    if not parts.hostname or parts.username or parts.password:
-        raise ValueError("must be the address of a server, without a user or password in it")
-    return value.split("?")[0].split("#")[0].rstrip("/")
-
-
 def _period(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         raise ValueError("must be a number of seconds above 0")
     return float(value)
 
 
-def _folder(value: Any) -> str:
-    folder = str(reading.text(value)).strip("/")
-    if ".." in folder.split("/"):
-        raise ValueError("must be a folder inside the storage")
-    return folder
-
-
-def _bucket(value: Any) -> ObjectStore:
-    table: Mapping[str, tuple[str, Reader]] = {
-        "bucket": ("bucket", reading.text),
-        "prefix": ("prefix", reading.text),
-        "endpoint": ("endpoint", _address),
-        "endpointInCluster": ("inside", _address),
-        "region": ("region", reading.text),
-        "awsProfile": ("profile", reading.text),
-    }
-    return ObjectStore(**_part(value, table, "bucket"))
-
-
 def _webhdfs(value: Any) -> WebHdfs:
     table: Mapping[str, tuple[str, Reader]] = {
-        "url": ("url", _address),
+        "url": ("url", reading.address),
         "path": ("path", reading.path),
         "user": ("user", reading.text),
     }
-    return WebHdfs(**_part(value, table, "url"))
-
-
-def _part(value: Any, table: Mapping[str, tuple[str, Reader]], needed: str) -> dict[str, Any]:
-    """Read a mapping inside a setting."""
-    if not isinstance(value, Mapping):
-        raise ValueError(f"must be a mapping with `{needed}`")
-    unknown = sorted(str(key) for key in value if key not in table)
-    if unknown:
-        raise ValueError(f"must not have `{unknown[0]}`; known are {', '.join(table)}")
-    found, wrong = reading.read(table, value)
-    if wrong:
-        raise ValueError(f"has a `{wrong[0][0]}` that {wrong[0][1]}")
-    if table[needed][0] not in found:
-        raise ValueError(f"must have `{needed}`")
-    return found
+    return WebHdfs(**reading.part(value, table, "url"))
 
 
 _OWN: Mapping[str, tuple[str, Reader, str]] = {
-    "url": ("url", _address, "address of the cluster's portal, for example https://pai.example"),
-    "restUrl": ("rest_url", _address, "address of its REST server; default: <url>/rest-server"),
+    "url": ("url", reading.address, "address of the cluster's portal, for example https://pai.example"),
+    "restUrl": ("rest_url", reading.address, "address of its REST server; default: <url>/rest-server"),
     "ca": ("ca", reading.text, "file with the certificate of the authority that signed the server's"),
     "user": ("user", reading.text, "user's name; default: whom the token belongs to (from version 1.6 on)"),
     "virtualCluster": (
@@ -162,10 +118,10 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         reading.text,
         "name of the storage, one of `storages`, that keeps packages, checkpoints and outputs",
     ),
-    "folder": ("folder", _folder, "folder of that storage; default: paijupyter"),
+    "folder": ("folder", reading.folder, "folder of that storage; default: paijupyter"),
     "packageObject": (
         "bucket",
-        _bucket,
+        object_store,
         "bucket for packages: {bucket, prefix, endpoint, endpointInCluster, region, awsProfile}",
     ),
     "packageWebHdfs": ("webhdfs", _webhdfs, "Hadoop file system for packages: {url, path, user}"),
@@ -174,7 +130,7 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         reading.one_of("never", "if-missing", "always"),
         "whether requirements are installed: never (default: they are checked), if-missing or always",
     ),
-    "indexUrl": ("index_url", _address, "package index that tasks install from"),
+    "indexUrl": ("index_url", reading.address, "package index that tasks install from"),
     "python": ("python", reading.path, "path of the interpreter in the images; default: what PATH has"),
     "logLimitBytes": ("log_limit_bytes", reading.whole, "size at which a task's log is cut off"),
 }

@@ -6,6 +6,7 @@ import asyncio
 import tarfile
 import tempfile
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from paijupyter.engine.call import Call
 from paijupyter.engine.handlers.packages import snapshot_of
 from paijupyter.engine.route import Reply
 from paijupyter.errors import PaiJupyterError
+
+# The filters of PEP 706 came to Python 3.10 and 3.11 in the middle of their lives.
+_tarfile: Any = tarfile if hasattr(tarfile, "data_filter") else import_module("backports.tarfile")
 
 
 async def paddle_version(call: Call) -> Reply:
@@ -98,7 +102,7 @@ def _unpack(archive: Path, folder: Path) -> None:
 
     limit = Limits().bytes
     try:
-        with tarfile.open(archive, "r:*") as tar:
+        with _tarfile.open(archive, "r:*") as tar:
             members = tar.getmembers()
             if not any(each.isfile() for each in members):
                 raise _refused("has no file", "Send a tar archive of the folder that has the script.")
@@ -108,8 +112,8 @@ def _unpack(archive: Path, folder: Path) -> None:
                 )
             for member in members:
                 # Only with the filter: it refuses what would leave the folder (PEP 706).
-                tar.extract(tarfile.data_filter(member, str(folder)), folder)
-    except (tarfile.TarError, EOFError, ValueError) as error:
+                tar.extract(_tarfile.data_filter(member, str(folder)), folder)
+    except (_tarfile.TarError, EOFError, ValueError) as error:
         raise _refused(
             f"is no complete tar archive that may be unpacked: {error}", "Send it again."
         ) from None

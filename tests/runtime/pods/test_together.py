@@ -66,8 +66,10 @@ def test_a_failed_pod_leaves_last(make_job, until):
     """Its end makes Kubernetes end the others of its role, whose outputs may still be on their way."""
     job = make_job(worker=2)
     job.spec["commands"]["worker"] = (
-        'if [ $PAI_TASK_INDEX = 0 ]; then exit 5; fi; echo x > "$PAI_OUTPUT_DIR/x"; ' + FOREVER
+        'if [ $PAI_TASK_INDEX = 0 ]; then until [ -e "$GO" ]; do sleep 0.05; done; exit 5; fi; '
+        'echo x > "$PAI_OUTPUT_DIR/x"; touch "$GO"; ' + FOREVER
     )
+    job.spec["env"]["GO"] = str(job.home / "go")
     first, second = (pod.start() for pod in job.pods.values())
     until(lambda: "Outputs wait to be fetched: 1 files, 2 bytes." in second.log)
     assert not first.ended

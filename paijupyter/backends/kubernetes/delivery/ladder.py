@@ -38,19 +38,13 @@ class Leg:
     data: bytes = b""
 
 
-def packages_of(job: Job) -> list[Package]:
-    """Return what travels with a job: the trainer package first, then data that are files of this host."""
-    own = [job.package] if job.package else []
-    return own + [each.package for each in job.data if each.package]
-
-
 def choose(job: Job, settings: KubeSettings) -> list[Leg]:
     """Choose the way of each package of a job; sends nothing. Blocking.
 
     Raises:
         PaiJupyterError: ``package-too-big`` if no way takes one; it lists what could be set up.
     """
-    return [_choose(index, package, settings) for index, package in enumerate(packages_of(job))]
+    return [_choose(index, package, settings) for index, package in enumerate(archive.packages_of(job))]
 
 
 def preview(legs: Sequence[Leg], settings: KubeSettings) -> list[Parcel]:
