@@ -37,6 +37,7 @@ from paijupyter.backends.kubernetes.settings import SETTINGS, settings_of
 from paijupyter.backends.kubernetes.shared import Shared
 from paijupyter.backends.kubernetes.submit import Submitter
 from paijupyter.backends.kubernetes.transport import KubeTransport
+from paijupyter.backends.remote import Remote
 from paijupyter.data.storages import Storage
 from paijupyter.errors import Conflict, PaiJupyterError
 from paijupyter.protocol.names import task_key
@@ -45,7 +46,7 @@ FEATURES = frozenset({"exec", "forward", "stop-saves-logs"})
 _AT_ONCE = 16  # jobs that are created at the same time: each waits most of its time for the cluster
 
 
-class KubernetesBackend:
+class KubernetesBackend(Remote):
     """Runs jobs in a namespace, as its user; see :class:`paijupyter.backends.base.Backend`.
 
     Attributes:
@@ -55,6 +56,7 @@ class KubernetesBackend:
     SETTINGS: ClassVar[Mapping[str, str]] = SETTINGS
 
     def __init__(self, profile: Profile, place: Place) -> None:
+        super().__init__()
         self._place = place
         self._settings = settings = settings_of(profile)
         self._transport = transport = KubeTransport(
@@ -80,7 +82,6 @@ class KubernetesBackend:
             place.data,
         )
         self._runs: dict[str, JobRun] = {}
-        self._beginnings: dict[str, asyncio.Task[None]] = {}
 
     async def capabilities(self) -> Capabilities:
         """Return what the cluster has and what of it this user may use."""
@@ -93,21 +94,6 @@ class KubernetesBackend:
     async def plan(self, job: Job) -> BackendPlan:
         """Return what ``submit`` would do."""
         return await self._planner.plan(job)
-
-    async def submit(self, job: Job, secrets: Mapping[str, str]) -> None:
-        """Create the job on the cluster.
-
-        Raises:
-            PaiJupyterError: what the cluster has against it; nothing is left of it then.
-        """
-        if job.id in self._runs:
-            return
-        beginning = self._beginnings.get(job.id)
-        if beginning is None:
-            beginning = self._beginnings[job.id] = asyncio.create_task(self._begin(job, secrets))
-            beginning.add_done_callback(lambda _: self._beginnings.pop(job.id, None))
-        # Goes on if the caller is cancelled: a job is there as a whole or not at all.
-        await asyncio.shield(beginning)
 
     async def submit_many(
         self, jobs: Sequence[tuple[Job, Mapping[str, str]]]
@@ -131,31 +117,6 @@ class KubernetesBackend:
             return None
 
         return await asyncio.gather(*(one(*each) for each in jobs))
-
-    async def watch(self, known: Sequence[Job]) -> AsyncIterator[Change]:
-        """Stream the changes of all jobs, the current state of every known one first.
-
-        Raises:
-            PaiJupyterError: the cluster cannot be asked; its jobs run on.
-        """
-        subscription = self._changes.subscribe()
-        guard: asyncio.Task[None] | None = None
-        try:
-            await self._ready()
-            guard = asyncio.create_task(self._end_when_stale(subscription))
-            heard = subscription.jobs()
-            for run in self._runs.values():
-                if run.job.id not in heard:
-                    subscription.put(run.current)
-            await self._adopt_all([job for job in known if job.id not in heard], subscription)
-            async for change in subscription:
-                yield change
-            if self._hub.trouble is not None:
-                raise self._hub.trouble.for_people("answer")
-        finally:
-            self._changes.unsubscribe(subscription)
-            if guard is not None:
-                guard.cancel()
 
     async def logs(self, job: Job, role: str, index: int, attempt: int, offset: int) -> AsyncIterator[bytes]:
         """Yield a task's log from a byte offset, and follow until the task has ended."""
@@ -210,10 +171,7 @@ class KubernetesBackend:
         Raises:
             PaiJupyterError: the cluster cannot be reached; the job is stopped once it can.
         """
-        beginning = self._beginnings.get(job.id)
-        if beginning is not None:
-            with contextlib.suppress(Exception):
-                await asyncio.shield(beginning)
+        await self._begun(job)
         run = self._runs.get(job.id)
         if run is None:
             state = await asyncio.to_thread(journal.load, job)
@@ -270,6 +228,14 @@ class KubernetesBackend:
             self._begin_run(job, state)
         with contextlib.suppress(KubeError):
             await self._hub.ready()
+
+    @property
+    def _hears(self) -> Hub:
+        return self._hub
+
+    @property
+    def _going_on(self) -> Mapping[str, JobRun]:
+        return self._runs
 
     async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
         state = await asyncio.to_thread(journal.load, job)
@@ -339,16 +305,6 @@ class KubernetesBackend:
 
     def _forget(self, job_id: str) -> None:
         self._runs.pop(job_id, None)
-
-    async def _ready(self) -> None:
-        try:
-            await self._hub.ready()
-        except KubeError as error:
-            raise error.for_people("answer") from error
-
-    async def _end_when_stale(self, subscription: Subscription) -> None:
-        await self._hub.until_stale()
-        subscription.put(None)
 
     def _boot(self) -> Path:
         return boot_zipapp(self._place.data)

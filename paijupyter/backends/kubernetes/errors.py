@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from paijupyter.backends.remote import ServerError
 from paijupyter.errors import PaiJupyterError
 
 _SOON = frozenset({"ServerTimeout", "Timeout", "TooManyRequests", "ServiceUnavailable", "InternalError"})
 
 
-class KubeError(Exception):
+class KubeError(ServerError):
     """An API server refused a request, or could not be reached.
 
     Attributes:

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from paijupyter.backends.base import BackendPlan, Capabilities, Change, Job, Place, Profile
+from paijupyter.backends.base import BackendPlan, Capabilities, Job, Place, Profile
 from paijupyter.backends.changes import Changes, Subscription
 from paijupyter.backends.kept import journal_file
 from paijupyter.backends.openpai import capabilities, journal, remembering
@@ -26,6 +26,7 @@ from paijupyter.backends.openpai.server import Server
 from paijupyter.backends.openpai.settings import SETTINGS, settings_of
 from paijupyter.backends.openpai.stop import Stopper
 from paijupyter.backends.openpai.submit import Submitter, Unsure
+from paijupyter.backends.remote import Remote
 from paijupyter.backends.waiting import happens
 from paijupyter.data.storages import Storage
 from paijupyter.errors import PaiJupyterError
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 _UNSURE_PAUSES = (5.0, 60.0)  # seconds before it is tried again to learn whether a job was taken
 
 
-class OpenPaiBackend(WithAccount):
+class OpenPaiBackend(WithAccount, Remote):
     """Runs jobs on an OpenPAI cluster, as its user; see :class:`paijupyter.backends.base.Backend`.
 
     Attributes:
@@ -45,6 +46,7 @@ class OpenPaiBackend(WithAccount):
     SETTINGS: ClassVar[Mapping[str, str]] = SETTINGS
 
     def __init__(self, profile: Profile, place: Place) -> None:
+        super().__init__()
         self._profile = profile
         self._settings = settings = settings_of(profile)
         client = client_of(profile, settings)
@@ -59,7 +61,6 @@ class OpenPaiBackend(WithAccount):
         self._hub.before_end = self._collector.gather
         self._runs: dict[str, JobRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._beginnings: dict[str, asyncio.Task[None]] = {}
         self._stoppers: dict[str, Stopper] = {}
 
     async def capabilities(self) -> Capabilities:
@@ -73,46 +74,6 @@ class OpenPaiBackend(WithAccount):
     async def plan(self, job: Job) -> BackendPlan:
         """Return what ``submit`` would do."""
         return await self._planner.plan(job)
-
-    async def submit(self, job: Job, secrets: Mapping[str, str]) -> None:
-        """Post the job.
-
-        Raises:
-            PaiJupyterError: what the server has against it; it does not have it then.
-        """
-        if job.id in self._runs:
-            return
-        beginning = self._beginnings.get(job.id)
-        if beginning is None:
-            beginning = self._beginnings[job.id] = asyncio.create_task(self._submit(job, secrets))
-            beginning.add_done_callback(lambda _: self._beginnings.pop(job.id, None))
-        # Goes on if the caller is cancelled: a job is there as a whole or not at all.
-        await asyncio.shield(beginning)
-
-    async def watch(self, known: Sequence[Job]) -> AsyncIterator[Change]:
-        """Stream the changes of all jobs, the current state of every known one first.
-
-        Raises:
-            PaiJupyterError: the server cannot be asked; its jobs run on.
-        """
-        subscription = self._changes.subscribe()
-        guard: asyncio.Task[None] | None = None
-        try:
-            await self._ready()
-            guard = asyncio.create_task(self._end_when_stale(subscription))
-            heard = subscription.jobs()
-            for run in list(self._runs.values()):
-                if run.job.id not in heard:
-                    subscription.put(run.current)
-            await self._adopt_all([job for job in known if job.id not in heard], subscription)
-            async for change in subscription:
-                yield change
-            if self._hub.trouble is not None:
-                raise self._hub.trouble.for_people("answer")
-        finally:
-            self._changes.unsubscribe(subscription)
-            if guard is not None:
-                guard.cancel()
 
     async def logs(self, job: Job, role: str, index: int, attempt: int, offset: int) -> AsyncIterator[bytes]:
         """Yield a task's log from a byte offset, and follow until the task has ended."""
@@ -138,10 +99,7 @@ class OpenPaiBackend(WithAccount):
         Raises:
             PaiJupyterError: the server cannot be asked; the job is stopped once it can.
         """
-        beginning = self._beginnings.get(job.id)
-        if beginning is not None:
-            with contextlib.suppress(Exception):
-                await asyncio.shield(beginning)
+        await self._begun(job)
         run = self._runs.get(job.id)
         if run is None:
             state = await asyncio.to_thread(journal.load, job)
@@ -174,7 +132,15 @@ class OpenPaiBackend(WithAccount):
         await self._server.client.close()
         self._runs.clear()
 
-    async def _submit(self, job: Job, secrets: Mapping[str, str]) -> None:
+    @property
+    def _hears(self) -> Hub:
+        return self._hub
+
+    @property
+    def _going_on(self) -> Mapping[str, JobRun]:
+        return self._runs
+
+    async def _begin(self, job: Job, secrets: Mapping[str, str]) -> None:
         state = await asyncio.to_thread(journal.load, job) or Journal()
         if state.phase == "final" or job.id in self._runs:
             return
@@ -281,13 +247,3 @@ class OpenPaiBackend(WithAccount):
         task: asyncio.Task[None] = asyncio.create_task(work)  # type: ignore[arg-type]
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def _ready(self) -> None:
-        try:
-            await self._hub.ready()
-        except PaiError as error:
-            raise error.for_people("answer") from error
-
-    async def _end_when_stale(self, subscription: Subscription) -> None:
-        await self._hub.until_stale()
-        subscription.put(None)

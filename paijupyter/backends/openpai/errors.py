@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from paijupyter.backends.remote import ServerError
 from paijupyter.errors import PaiJupyterError
 
 _LONGEST = 600  # characters of what a server said that a message repeats
 
 
-class PaiError(Exception):
+class PaiError(ServerError):
     """A server refused a request, or could not be reached.
 
     Attributes:
