@@ -319,7 +319,7 @@ def _plan_rows(plan: Mapping[str, Any], excluded: Sequence[str]) -> Iterable[tup
         yield "package", f"{str(package['sha256'])[:12]}: {content}"
     if excluded:
         more = [f"{len(excluded) - _LEFT_OUT} more"] if len(excluded) > _LEFT_OUT else []
-        yield "left out", ", ".join([*excluded[:_LEFT_OUT], *more])
+        yield "left out", "; ".join([*(each.rstrip(".") for each in excluded[:_LEFT_OUT]), *more])
     if plan.get("parameters"):
         yield "parameters", _pairs(plan["parameters"])
     if plan.get("secretNames"):

@@ -18,15 +18,19 @@ from paijupyter.paddle import PaddleJob, submission, submit
 SCRIPT = """\
 import os
 import sys
+import time
 from paijupyter.paddle import PaddleJob, dist_train
 
 def make_trainer():
     def train():
         where = os.environ.get("TRAINING_ROLE", "alone"), os.environ.get("PADDLE_TRAINER_ID", "none")
         print("trains", *where, *sys.argv[1:], flush=True)
+        servers = os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST", "").split(",")
         if where[0] == "PSERVER":
-            import time
+            open(os.path.join(SAID, os.environ["PAI_TASK_INDEX"]), "w").close()
             time.sleep(600)
+        while where[0] == "TRAINER" and len(os.listdir(SAID)) < len(servers):
+            time.sleep(0.05)  # they are ended with the trainers, in the middle of a word too
     return train
 
 job = dist_train(trainer=make_trainer, paddle_job=PaddleJob(JOB))
@@ -44,7 +48,9 @@ def run(folder: Path, fields: str, *arguments: str, **environment: str) -> str:
     """Run the script as a person does; return what it printed."""
     import os
 
-    (folder / "train.py").write_text(SCRIPT.replace("JOB", fields))
+    said = folder.parent / "said"
+    said.mkdir(exist_ok=True)
+    (folder / "train.py").write_text(SCRIPT.replace("JOB", fields).replace("SAID", repr(str(said))))
     command = [sys.executable, "train.py", *arguments]
     done = subprocess.run(
         command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=60
