@@ -53,7 +53,7 @@ def test_mistakes_in_profiles_are_one_sentence():
 
 
 def test_a_secret_is_stored_listed_used_and_removed(ring):
-    """O20: the value goes in by asking, and there is no way to get it out again but into a task."""
+    """O20, D3: the value goes in by asking, and comes out again in a task only; `rm` takes it away."""
     stored = run("secret", "set", "HF", ask=lambda prompt: VALUE)
     assert stored.text == "Secret `HF` is stored. Use it with: --secret NAME=keyring:HF"
     assert json.loads(ring.read_text())["paijupyter/HF"] == VALUE

@@ -33,6 +33,22 @@ def test_nobody_starts_before_all_are_ready(make_job, until):
     assert min(int(at) for at in times) / 1e9 >= begun
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_rank_is_the_index_of_its_pod(make_job, turned):
+    """D5: neither the order of addresses, which a restart changes, nor that of their starts decides it."""
+    job = make_job(worker=3)
+    hosts = job.spec["hosts"]
+    if turned:
+        job.spec["hosts"] = dict(zip(hosts, reversed(hosts.values()), strict=True))
+    job.role("worker")["launcher"] = "torchrun"
+    job.spec["commands"]["worker"] = "echo $RANK $PAI_TASK_INDEX $MASTER_ADDR"
+    for pod in reversed(job.pods.values()):
+        pod.start()
+    assert [pod.end()["status"] for pod in job.pods.values()] == [0, 0, 0], job.logs()
+    first = job.spec["hosts"]["worker-0"]
+    assert [pod.log for pod in job.pods.values()] == [f"{i} {i} {first}\n" for i in range(3)]
+
+
 def test_services_end_with_the_workers(make_job):
     """P36: nothing outside the pods is there to end them."""
     job = make_job(ps=1, worker=2)
