@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BODY_LIMIT_BYTES = 64 * 1024 * 1024
 UPLOAD_LIMIT_BYTES = 64 * 1024**3
+_WORTH_READING = 1024 * 1024  # bytes of a refused body that are read all the same
 _HOLES = re.compile(r"\{(\w+)\}")
 
 
@@ -63,6 +64,8 @@ class RouteHandler(tornado.web.RequestHandler):
         self._pipe: Pipe | None = None
         self._upload: asyncio.Task[Reply | None] | None = None
         self._sender = Sender(self)
+        self._arrived = asyncio.Event()
+        self._late: asyncio.Task[None] | None = None
 
     def prepare(self) -> None:
         """Check all that can be checked before the body arrives; start an upload."""
@@ -80,8 +83,7 @@ class RouteHandler(tornado.web.RequestHandler):
             end_engine=self._engine.hand_over,
         )
         self._limit = UPLOAD_LIMIT_BYTES if route.upload else BODY_LIMIT_BYTES
-        length = self.request.headers.get("Content-Length", "0")
-        if length.isdigit() and int(length) > self._limit:
+        if self._announced > self._limit:
             raise self._too_large()
         if route.upload:
             self._pipe = Pipe()
@@ -91,6 +93,8 @@ class RouteHandler(tornado.web.RequestHandler):
     async def data_received(self, chunk: bytes) -> None:
         """Take a piece of the body."""
         self._received += len(chunk)
+        if self._received >= self._announced:
+            self._arrived.set()
         if self._received > self._limit:
             self._raw.clear()
             if self._pipe is not None:
@@ -103,12 +107,32 @@ class RouteHandler(tornado.web.RequestHandler):
     def on_connection_close(self) -> None:
         """The client is gone: end what works for it alone."""
         super().on_connection_close()
+        if self._late is not None:
+            self._late.cancel()
         if self._upload is not None:
             self._upload.add_done_callback(_forget)
         if self._pipe is not None:
             self._pipe.break_off()
         self._sender.cut()
         self._engine.leave(self._sender)
+
+    def finish(self, chunk: str | bytes | dict[str, Any] | None = None) -> asyncio.Future[None]:
+        """Send the answer; a refusal waits until a small body has arrived.
+
+        Tornado closes a connection that has a part of its body unread, and with it the answer may be lost.
+        """
+        if self._late is not None:
+            return self._late
+        if not self._received < self._announced <= _WORTH_READING:
+            return super().finish(chunk)
+        if chunk is not None:
+            self.write(chunk)
+        self._late = asyncio.ensure_future(self._finish_late())
+        return self._late
+
+    async def _finish_late(self) -> None:
+        await self._arrived.wait()
+        await super().finish()
 
     def on_finish(self) -> None:
         """Count the request as done."""
@@ -169,6 +193,12 @@ class RouteHandler(tornado.web.RequestHandler):
 
     def compute_etag(self) -> None:
         """Make no etag of answers: nobody asks for them, and hashing costs."""
+
+    @property
+    def _announced(self) -> int:
+        """Bytes of the body, as far as the request says."""
+        length = self.request.headers.get("Content-Length", "0")
+        return int(length) if length.isdigit() else 0
 
     def _route(self) -> Route:
         method = self.request.method or ""
