@@ -207,7 +207,7 @@ class OpenPaiBackend(WithAccount, Remote):
         with contextlib.suppress(PaiError):  # the next list tells
             await self._hub.introduce(taken)
         for run in taken:
-            if not run.done.is_set():
+            if not run.done.is_set() and not run.ending:
                 subscription.put(run.current)
 
     def _take_over(self, job: Job, state: Journal) -> JobRun:

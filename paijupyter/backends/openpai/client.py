@@ -22,7 +22,7 @@ from typing import IO, Any, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from paijupyter._version import __version__
-from paijupyter.backends.openpai.budget import ENGINE, Budget
+from paijupyter.backends.openpai.budget import ENGINE, Budget, Turn
 from paijupyter.backends.openpai.errors import PaiError
 
 API = "/api/v2"
@@ -85,7 +85,7 @@ class OpenPaiClient:
         body: Any = None,
         content_type: str = "application/json",
         login: bool = True,
-        background: bool = False,
+        turn: Turn = Turn.PERSON,
         timeout: float = 30,
     ) -> Any:
         """Make one call of the API and return its parsed JSON.
@@ -97,7 +97,7 @@ class OpenPaiClient:
             body: a JSON value, or bytes as they are.
             content_type: of the body.
             login: whether the token goes along.
-            background: whether nobody waits for it (:meth:`Budget.take`).
+            turn: for what it is (:class:`Turn`).
             timeout: seconds without a byte.
 
         Raises:
@@ -105,7 +105,7 @@ class OpenPaiClient:
         """
         answer = await self.ask(
             method, path, query=query, body=body, content_type=content_type, login=login,
-            background=background, timeout=timeout,
+            turn=turn, timeout=timeout,
         )  # fmt: skip
         try:
             return json.loads(answer.body)
@@ -122,7 +122,7 @@ class OpenPaiClient:
         body: Any = None,
         content_type: str = "application/json",
         login: bool = True,
-        background: bool = False,
+        turn: Turn = Turn.PERSON,
         timeout: float = 30,
     ) -> Answer:
         """Make one call of the API and return the answer as it is; see :meth:`call`.
@@ -135,7 +135,7 @@ class OpenPaiClient:
         headers = {"Accept": "application/json, */*"}
         if content is not None:
             headers["Content-Type"] = content_type
-        await self.budget.take(background=background)
+        await self.budget.take(turn)
         try:
             answer = await self._in_thread(partial(self._ask, method, url, content, headers, login, timeout))
         except PaiError as error:
@@ -146,7 +146,7 @@ class OpenPaiClient:
         return answer
 
     async def fetch(
-        self, uri: str, start: int = 0, *, background: bool = False, timeout: float = 60
+        self, uri: str, start: int = 0, *, turn: Turn = Turn.PERSON, timeout: float = 60
     ) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a log from an offset to its present end, in pieces; memory stays flat.
 
@@ -156,7 +156,7 @@ class OpenPaiClient:
         Args:
             uri: from a list of logs; relative to the portal's root, or absolute.
             start: first byte.
-            background: whether nobody waits for it.
+            turn: for what it is (:class:`Turn`).
             timeout: seconds without a byte.
 
         Raises:
@@ -167,7 +167,7 @@ class OpenPaiClient:
         headers = {"Accept": "*/*", **({"Range": f"bytes={start}-"} if start else {})}
         # The address holds a token of its own; ours goes to nobody but the portal's own host.
         login = urlsplit(url).netloc == urlsplit(self.url).netloc
-        await self.budget.take(background=background)
+        await self.budget.take(turn)
         response = await self._in_thread(partial(self._open, "GET", url, None, headers, login, timeout))
         try:
             skip = start if response.status == 200 else 0

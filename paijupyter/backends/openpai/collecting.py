@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from paijupyter.backends.base import FINAL
+from paijupyter.backends.openpai.budget import Turn
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.hub import Hub
 from paijupyter.backends.openpai.logs import TaskLog, followed, list_path
@@ -64,11 +65,11 @@ class Collector:
             key=lambda key: (_is_stopped(run, attempt, key), key),
         )
         first, rest = keys[:_AT_END], keys[_AT_END:]
-        if self._server.client.budget.free() < _RESERVE + _COST * len(first):
+        if self._server.client.budget.free(Turn.NEWS) < _RESERVE + _COST * len(first):
             first, rest = [], keys
         for key in rest:
             self._owe(run, attempt, key)
-        work = [asyncio.create_task(self._finish(run, attempt, key)) for key in first]
+        work = [asyncio.create_task(self._finish(run, attempt, key, Turn.NEWS)) for key in first]
         if work:
             await asyncio.wait(work, timeout=_AT_END_SECONDS)
 
@@ -99,17 +100,17 @@ class Collector:
 
     async def _round(self) -> None:
         """Read the tasks that were not read for longest, as many as the budget allows."""
-        left = (self._server.client.budget.free() - _RESERVE) // _COST
+        left = (self._server.client.budget.free(Turn.IDLE) - _RESERVE) // _COST
         for (job, attempt, key), (run, _) in list(self._owed.items())[: max(left, 0)]:
             left -= 1
-            await self._finish(run, attempt, key)
+            await self._finish(run, attempt, key, Turn.IDLE)
             self._read_at.pop((job, attempt, key), None)
         due = sorted(self._running(), key=lambda each: self._read_at.get(each[1], 0.0))
         for run, place in due[: max(left, 0)]:
             self._read_at[place] = time.monotonic()
             log = await self._log_of(run, place[2], place[1])
             try:
-                await log.read(final=False, background=True)
+                await log.read(final=False, turn=Turn.IDLE)
             except PaiError as error:
                 _log.debug("log of %s: %s", place, error)
 
@@ -121,11 +122,11 @@ class Collector:
             if task.state == "running"
         ]
 
-    async def _finish(self, run: JobRun, attempt: int, key: str) -> None:
+    async def _finish(self, run: JobRun, attempt: int, key: str, turn: Turn) -> None:
         place = (run.job.id, attempt, key)
         log = await self._log_of(run, key, attempt)
         try:
-            await log.read(final=True, background=True)
+            await log.read(final=True, turn=turn)
         except PaiError as error:
             _log.debug("log of %s: %s", place, error)
             tries = self._owed.get(place, (run, 0))[1] + 1

@@ -1,7 +1,8 @@
 """What is known of all jobs of a profile: one list of all in every period, one look at each that changed.
 
-However many jobs there are, the calls stay within the budget: details wait for their turn, those of ended
-jobs first, and what is left of a minute copies the logs of running tasks, the longest unread first.
+However many jobs there are, the calls stay within the budget: the list keeps its period whatever else is asked,
+details wait for their turn, those of ended jobs first, and what is left of a minute copies the logs of running
+tasks, the longest unread first.
 """
 
 from __future__ import annotations
@@ -13,30 +14,24 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from paijupyter.backends.openpai.answers import (
-    Detail,
-    Summary,
-    detail_of,
-    events_of,
-    mapping,
-    summary_of,
-)
+from paijupyter.backends.openpai.answers import Detail, Summary, detail_of, events_of, mapping
+from paijupyter.backends.openpai.budget import Turn
 from paijupyter.backends.openpai.errors import PaiError
+from paijupyter.backends.openpai.listing import Listing
 from paijupyter.backends.openpai.run import JobRun
 from paijupyter.backends.openpai.server import Server
 from paijupyter.backends.waiting import happens
 
 _log = logging.getLogger(__name__)
 FEW = 8  # jobs of an earlier engine that are looked at one by one
-_LIMIT = 5000  # jobs in one list
-_JITTER = 0.1  # of the period
+_JITTER = 0.1  # of the period by which lists come earlier, so that engines do not ask in step
 _PATIENCE = 10.0  # seconds beyond two periods without an answer until jobs are shown as stale
 _MISSES = 2  # answers in a row that do not know a job, until it is lost
 _YOUNG = 5.0  # seconds after its submission in which a job is not missed
 _EVENTS_EVERY = 60.0  # seconds
 _AGAIN = 60.0  # seconds after which a running job of several tasks is looked at again
 _ATTEMPTS = 3  # of those that nobody saw, the last so many are looked at
-_LISTS = 4  # calls of the budget for one list: however short the period, the most is left to other things
+_LISTS = 4  # calls of the budget for one list: however short the period, most of them are for other things
 _CROWD = 20  # jobs that wait for a look; with more, ends are said from the list
 
 
@@ -52,7 +47,10 @@ class Hub:
         self._server = server
         self._runs: dict[str, JobRun] = {}
         self._pending: dict[str, JobRun] = {}
+        self._due: dict[str, JobRun] = {}
+        self._listing = Listing(server)
         self._tasks: list[asyncio.Task[None]] = []
+        self._ends: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._work = asyncio.Event()
         self._closed = asyncio.Event()
@@ -74,8 +72,8 @@ class Hub:
 
     def leave(self, run: JobRun) -> None:
         """Follow it no more."""
-        self._runs.pop(run.job.id, None)
-        self._pending.pop(run.job.id, None)
+        for known in (self._runs, self._pending, self._due):
+            known.pop(run.job.id, None)
 
     def hurry(self) -> None:
         """Look at once: something is about to change."""
@@ -98,7 +96,7 @@ class Hub:
 
     async def until_stale(self) -> None:
         """Return once the server has not answered for some time, or at the end."""
-        patience = _PATIENCE + 2 * self._server.settings.poll_seconds
+        patience = _PATIENCE + 2 * self.period
         while not self._closed.is_set():
             since = self._failing_since
             if since is not None and time.monotonic() - since >= patience:
@@ -110,9 +108,11 @@ class Hub:
     async def close(self) -> None:
         """End all that is asked."""
         self._closed.set()
-        for task in self._tasks:
+        self._server.client.budget.keep(self, 0)
+        tasks = [*self._tasks, *self._ends]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def look(self, run: JobRun) -> None:
         """Look at one job now, for somebody who waits.
@@ -137,7 +137,7 @@ class Hub:
                 with contextlib.suppress(PaiError):
                     await self.look(run)
             return
-        listed = await self._list()
+        listed = await self._listing.ask({run.name for run in runs})
         for run in runs:
             summary = listed.get(run.name)
             if summary is None or summary.is_final:
@@ -147,10 +147,20 @@ class Hub:
                 run.hear(summary, None)
         self._work.set()
 
+    @property
+    def period(self) -> float:
+        """Seconds between two lists at most: the profile's, or what the calls of a minute allow."""
+        return max(self._server.settings.poll_seconds, self._least)
+
+    @property
+    def _least(self) -> float:
+        return _LISTS * 60 / self._server.client.budget.limit
+
     # Loops
 
     def _begin(self) -> None:
         if not self._tasks and not self._closed.is_set():
+            self._server.client.budget.keep(self, 60 / (self.period * (1 - _JITTER)) + 1)
             self._tasks = [
                 asyncio.create_task(self._poll_on(), name="openpai list"),
                 asyncio.create_task(self._look_on(), name="openpai details"),
@@ -159,6 +169,7 @@ class Hub:
     async def _poll_on(self) -> None:
         while True:
             self._wake.clear()
+            begun = time.monotonic()
             try:
                 await self._poll()
                 self.trouble, self._failing_since = None, None
@@ -172,45 +183,51 @@ class Hub:
             except Exception:  # an answer of a kind that nobody foresaw must not end the loop
                 _log.exception("profile %s: the list of jobs", self._server.settings.name)
             self._asked.set()
-            least = _LISTS * 60 / self._server.client.budget.limit
-            await asyncio.sleep(least)  # whoever is in a hurry waits so long, too
-            period = max(self._server.settings.poll_seconds - least, 0.0)
-            await happens(self._wake, period * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311
+            await self._rest(begun)
 
-    async def _list(self) -> dict[str, Summary]:
-        """Return our jobs on the server by name."""
-        user = await self._server.user()
-        query = {"username": user, "offset": 0, "limit": _LIMIT, "order": "submissionTime,DESC"}
-        found = await self._server.client.call("GET", "/jobs", query=query)
-        if not isinstance(found, list):
-            raise PaiError(0, "NotOpenPai", "its list of jobs is no list")
-        listed: dict[str, Summary] = {}
-        for each in found:
-            summary = summary_of(mapping(each))
-            if summary.user == user:
-                listed.setdefault(summary.name.removeprefix(f"{user}~"), summary)
-        return listed
+    async def _rest(self, begun: float) -> None:
+        """Wait until the next list, whose answer comes within a period of this one's.
+
+        Args:
+            begun: when this one was asked for.
+        """
+        now = time.monotonic()
+        took, least, period = now - begun, self._least, self.period
+        await asyncio.sleep(max(begun + least - now, 0.0))  # whoever is in a hurry waits so long, too
+        jitter = random.uniform(0, _JITTER)  # noqa: S311 - spreads load
+        end = begun + max(period * (1 - jitter) - took, period / 2, least)
+        await happens(self._wake, max(end - time.monotonic(), 0.0))
 
     async def _poll(self) -> None:
-        listed = await self._list()
-        left = self._server.client.budget.free() - _CROWD
-        for run in self.runs:
+        runs = list(self._runs.values())
+        listed = await self._listing.ask({run.name for run in runs})
+        left = self._server.client.budget.free(Turn.IDLE)
+        for run in runs:
+            if run.job.id not in self._runs:
+                continue  # it has ended meanwhile
             summary = listed.get(run.name)
             if summary is None or run.is_news(summary):
                 self._pending[run.job.id] = run
             elif left > 0 and _is_due(run):
                 left -= 1
-                self._pending[run.job.id] = run
-        if self._pending:
+                self._due[run.job.id] = run
+        if self._pending or self._due:
             self._work.set()
 
     async def _look_on(self) -> None:
         while True:
-            while not self._pending:  # it may be set although nothing is to be looked at
+            while not self._pending and not self._due:  # it may be set although nothing is to be looked at
                 self._work.clear()
                 await self._work.wait()
-            run = min(self._pending.values(), key=_urgency)
-            del self._pending[run.job.id]
+            if self._pending:
+                run = min(self._pending.values(), key=_urgency)
+                del self._pending[run.job.id]
+                self._due.pop(run.job.id, None)
+            else:
+                run = self._due.pop(next(iter(self._due)))
+                if not self._server.client.budget.free(Turn.IDLE):
+                    self._due.clear()  # the next list brings up what is due then
+                    continue
             try:
                 await self._look(run, crowd=len(self._pending) >= _CROWD)
             except PaiError as error:
@@ -222,12 +239,13 @@ class Hub:
 
     async def _look(self, run: JobRun, *, crowd: bool) -> None:
         summary = run.summary
-        if crowd and summary is not None and summary.state in ("SUCCEEDED", "STOPPED"):
+        ended_well = summary is not None and summary.state in ("SUCCEEDED", "STOPPED")
+        if summary is not None and ended_well and (crowd or not self._server.client.budget.free(Turn.NEWS)):
             await self._take(run, summary, None)
             return
         path = await self._server.path(run.name)
         try:
-            data = mapping(await self._server.client.call("GET", path, background=True))
+            data = mapping(await self._server.client.call("GET", path, turn=Turn.NEWS))
         except PaiError as error:
             if error.status == 404:
                 await self._miss(run)
@@ -251,7 +269,7 @@ class Hub:
         latest = detail.attempt or 0
         for number in range(max(run.journal.attempt, latest - _ATTEMPTS), latest):
             try:
-                found = await self._server.client.call("GET", f"{path}/attempts/{number}", background=True)
+                found = await self._server.client.call("GET", f"{path}/attempts/{number}", turn=Turn.NEWS)
             except PaiError as error:
                 _log.debug("job %s, attempt %d: %s", run.name, number, error)
             else:
@@ -262,18 +280,30 @@ class Hub:
             return
         run.events_at = time.monotonic()
         try:
-            found = await self._server.client.call("GET", f"{path}/events", background=True)
+            found = await self._server.client.call("GET", f"{path}/events", turn=Turn.NEWS)
         except PaiError as error:
             _log.debug("events of job %s: %s", run.name, error)
         else:
             run.events = events_of(found)
 
     async def _take(self, run: JobRun, summary: Summary, detail: Detail | None) -> None:
-        if summary.is_final:
-            await run.end(summary, detail, self.before_end)
-            self.leave(run)
-        else:
+        if not summary.is_final:
             run.hear(summary, detail)
+        elif not run.ending:
+            # Its logs and outputs are brought first; that must not keep back what others have become.
+            run.ending = True
+            self.leave(run)
+            end = asyncio.create_task(self._end(run, summary, detail), name=f"openpai end of {run.name}")
+            self._ends.add(end)
+            end.add_done_callback(self._ends.discard)
+
+    async def _end(self, run: JobRun, summary: Summary, detail: Detail | None) -> None:
+        try:
+            await run.end(summary, detail, self.before_end)
+        except Exception:  # it is followed again, and its end said with the next list
+            _log.exception("end of job %s", run.name)
+            run.ending, run.summary = False, None
+            self.join(run)
 
     async def _miss(self, run: JobRun) -> None:
         if time.monotonic() - run.born < _YOUNG and run.summary is None:

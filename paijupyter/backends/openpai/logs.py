@@ -18,6 +18,7 @@ from urllib.parse import quote
 from paijupyter.backends import logs
 from paijupyter.backends.jsonfiles import read_json, write_json
 from paijupyter.backends.openpai.answers import mapping, text
+from paijupyter.backends.openpai.budget import Turn
 from paijupyter.backends.openpai.client import OpenPaiClient
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.waiting import happens
@@ -61,12 +62,12 @@ class TaskLog:
         self._uris: Mapping[str, str] = {}
         self._lock = asyncio.Lock()
 
-    async def read(self, *, final: bool, background: bool) -> bool:
+    async def read(self, *, final: bool, turn: Turn) -> bool:
         """Copy what is new; return whether there was something.
 
         Args:
             final: whether the task had ended before, so that this is all.
-            background: whether nobody waits for it.
+            turn: for what it is (:class:`Turn`).
 
         Raises:
             PaiError: the log cannot be had now.
@@ -76,7 +77,7 @@ class TaskLog:
                 return False
             before = self._size()
             try:
-                await self._copy(background)
+                await self._copy(turn)
                 self.trouble = None
             except PaiError as error:
                 self.trouble = error
@@ -91,20 +92,20 @@ class TaskLog:
         self.complete = True
         self._note()
 
-    async def _copy(self, background: bool) -> None:
+    async def _copy(self, turn: Turn) -> None:
         for fresh in (False, True):
             if fresh or not self._uris:
-                self._uris = await self._list(background)
+                self._uris = await self._list(turn)
             try:
-                await self._from_files(background)
+                await self._from_files(turn)
                 return
             except PaiError as error:
                 # An address holds for 120 seconds.
                 if error.status not in (403, 404) or fresh:
                     raise
 
-    async def _list(self, background: bool) -> dict[str, str]:
-        answer = await self._client.call("GET", self.path, background=background)
+    async def _list(self, turn: Turn) -> dict[str, str]:
+        answer = await self._client.call("GET", self.path, turn=turn)
         places = mapping(answer).get("locations")
         found = {}
         for each in places if isinstance(places, list) else ():
@@ -113,7 +114,7 @@ class TaskLog:
                 found[name] = uri
         return found
 
-    async def _from_files(self, background: bool) -> None:
+    async def _from_files(self, turn: Turn) -> None:
         name = next((each for each in _FILES if each in self._uris), "")
         if not name:
             return
@@ -123,33 +124,33 @@ class TaskLog:
         self._name = name
         older = self._uris.get(name + _OLDER)
         if begins and older:
-            await self._append(older, 0, background)
+            await self._append(older, 0, turn)
             self._base = self._size()
         try:
-            await self._go_on(self._uris[name], background)
+            await self._go_on(self._uris[name], turn)
         except Moved:
             # The list is asked again: the older file may not have been in it.
-            self._uris = await self._list(background)
-            await self._after_move(name, background)
+            self._uris = await self._list(turn)
+            await self._after_move(name, turn)
         await asyncio.to_thread(self._note)
 
-    async def _after_move(self, name: str, background: bool) -> None:
+    async def _after_move(self, name: str, turn: Turn) -> None:
         older = self._uris.get(name + _OLDER)
         if older:
             try:
-                await self._go_on(older, background)
+                await self._go_on(older, turn)
             except Moved:
                 await asyncio.to_thread(
                     self._say, "Lines may be missing here: the cluster had thrown them away."
                 )
-                await self._append(older, 0, background)
+                await self._append(older, 0, turn)
         else:
             await asyncio.to_thread(self._say, "Lines may be missing here: the cluster began the log anew.")
         self._base = self._size()
         if name in self._uris:
-            await self._append(self._uris[name], 0, background)
+            await self._append(self._uris[name], 0, turn)
 
-    async def _go_on(self, uri: str, background: bool) -> None:
+    async def _go_on(self, uri: str, turn: Turn) -> None:
         """Copy what a file has behind that which is here.
 
         Raises:
@@ -160,20 +161,20 @@ class TaskLog:
         overlap = min(_OVERLAP, at)
         known = await asyncio.to_thread(self._tail, overlap) if overlap else b""
         try:
-            await self._append(uri, at - overlap, background, known)
+            await self._append(uri, at - overlap, turn, known)
         except PaiError as error:
             if error.status != 416:
                 raise
             if at:
                 raise Moved from None
 
-    async def _append(self, uri: str, start: int, background: bool, known: bytes = b"") -> None:
+    async def _append(self, uri: str, start: int, turn: Turn, known: bytes = b"") -> None:
         """Append a file from an offset; what is known at its begin is compared and left out.
 
         Raises:
             Moved: something else is there.
         """
-        stream = self._client.fetch(uri, start, background=background)
+        stream = self._client.fetch(uri, start, turn=turn)
         async with contextlib.aclosing(stream) as pieces:
             async for piece in pieces:
                 if known:
@@ -255,7 +256,7 @@ async def _keep_reading(log: TaskLog, has_ended: Callable[[], bool], over: async
     while not log.complete and tries < _TRIES:
         ended = has_ended()
         try:
-            found = await log.read(final=ended, background=False)
+            found = await log.read(final=ended, turn=Turn.FOLLOW)
             pause = _PAUSES[0] if found else min(1.5 * pause, _PAUSES[1])
         except PaiError as error:
             _log.debug("log %s: %s", log.path, error)

@@ -19,6 +19,7 @@ from typing import Any
 
 from paijupyter.backends.openpai import head
 from paijupyter.backends.openpai.answers import FINAL, Summary, mapping, summary_of, text
+from paijupyter.backends.openpai.budget import Turn
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.server import Server
 from paijupyter.errors import InvalidDocument, PaiJupyterError
@@ -47,7 +48,7 @@ async def unfinished(server: Server) -> list[Mapping[str, Any]]:
             continue
         try:
             path = await server.path(summary.name)
-            answer = await server.client.ask("GET", f"{path}/config", background=True)
+            answer = await server.client.ask("GET", f"{path}/config", turn=Turn.NEWS)
             records.append(_record(summary, json.loads(answer.body)))
         except (PaiError, PaiJupyterError, ValueError) as error:
             _log.warning("job %s cannot be taken over: %s", summary.name, error)

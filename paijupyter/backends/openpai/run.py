@@ -35,6 +35,7 @@ class JobRun:
         misses: how often in a row the server did not know it.
         from_list: whether only the list has told of it, since an earlier engine submitted it.
         looked_at: when it was last looked at in detail.
+        ending: whether the server says that it has ended, and what it left is being brought here.
     """
 
     def __init__(self, job: Job, server: Server, changes: Changes, state: Journal) -> None:
@@ -49,6 +50,7 @@ class JobRun:
         self.misses = 0
         self.from_list = False
         self.looked_at = 0.0
+        self.ending = False
         self.born = time.monotonic()
         self.heard = asyncio.Event()
         self._server = server

@@ -44,6 +44,7 @@ class Stopper:
         while not run.done.is_set():
             try:
                 if await self._is_over():
+                    await run.done.wait()
                     return
                 if time.monotonic() - asked_at >= _AGAIN and not self._is_stopping():
                     asked_at = time.monotonic()
@@ -69,11 +70,15 @@ class Stopper:
         except PaiError as error:
             if error.status == 404:
                 self._hub.hurry()  # it counts how often it is not there
-                return run.done.is_set()
+                return self._has_ended
             if error.status != 500:
                 raise
             self._hub.hurry()  # a job whose detail cannot be read is in the list all the same
-        return run.done.is_set()
+        return self._has_ended
+
+    @property
+    def _has_ended(self) -> bool:
+        return self._run.ending or self._run.done.is_set()
 
     async def _ask(self) -> None:
         path = await self._server.path(self._run.name)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from paijupyter.backends.openpai.budget import Budget
+from paijupyter.backends.openpai.budget import Budget, Turn
 
 
 class Clock:
@@ -30,10 +30,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-async def calls(budget: Budget, clock: Clock, count: int, *, background: bool = False) -> list[float]:
+async def calls(budget: Budget, clock: Clock, count: int, turn: Turn = Turn.LIST) -> list[float]:
     found = []
     for _ in range(count):
-        await budget.take(background=background)
+        await budget.take(turn)
         found.append(clock.now)
     return found
 
@@ -58,19 +58,42 @@ async def test_half_of_it_while_the_server_has_little_left(clock: Clock) -> None
 
 
 @pytest.mark.asyncio
-async def test_what_nobody_waits_for_leaves_some_to_others(clock: Clock) -> None:
+async def test_who_is_less_urgent_leaves_some_to_the_others(clock: Clock) -> None:
     budget = Budget(60, clock)
-    assert budget.free() == 45
-    await calls(budget, clock, 45, background=True)
+    budget.keep("a profile", 7)
     before = clock.now
-    await calls(budget, clock, 15)
+    free = []
+    for turn in reversed(Turn):
+        await calls(budget, clock, budget.free(turn), turn)
+        free.append([budget.free(each) for each in Turn])
     assert clock.now == before
-    assert budget.free() == 0
+    assert free == [
+        [30, 23, 16, 7, 0],
+        [23, 16, 9, 0, 0],
+        [14, 7, 0, 0, 0],
+        [7, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+    ]
+
+
+@pytest.mark.asyncio
+async def test_lists_have_room_whatever_else_is_asked(clock: Clock) -> None:
+    """O32: their period is kept, while people ask as much as they may."""
+    budget = Budget(60, clock)
+    budget.keep("a profile", 7)
+    for _ in range(20):
+        await calls(budget, clock, budget.free(Turn.PERSON), Turn.PERSON)
+        before = clock.now
+        await calls(budget, clock, 1, Turn.LIST)
+        assert clock.now == before
+        clock.now += 10
+    budget.keep("a profile", 0)
+    assert budget.free(Turn.LIST) == budget.free(Turn.PERSON)
 
 
 @pytest.mark.asyncio
 async def test_a_server_that_counts_too_many_is_left_alone(clock: Clock) -> None:
     budget = Budget(60, clock)
     budget.shut(60)
-    assert budget.free() == 0
+    assert budget.free(Turn.LIST) == 0
     assert (await calls(budget, clock, 1))[0] >= 1060
