@@ -10,6 +10,7 @@ import os
 import time
 
 from . import outgoing, tree
+from .gpus import Gpus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Reports:
         clean: hides secrets in a text.
         is_first: whether the task is the first of its role: the others tell only what they use.
         kept: the folder of the job's checkpoints, if they outlive the tasks and this one is to tell of them.
+        gpus: those of the task, if it has asked for any.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class Reports:
         clean: "Callable[[str], str]",
         is_first: bool,
         kept: "Optional[str]" = None,
+        gpus: "Optional[Gpus]" = None,
     ) -> None:
+        self._gpus = gpus
         self._kept = kept
         self._kept_told = (0, 0)
         self._path = os.path.join(folder, "metrics.jsonl") if is_first else ""
@@ -131,7 +135,11 @@ class Reports:
         # Less than before: a process has ended whose parent did not wait for it.
         cpu = max(used - seconds, 0.0) / passed if passed > 0 else 0.0
         megabytes = tree.resident() / 1048576.0
-        self._say(USAGE, json.dumps({"cpu": round(cpu, 3), "memoryMB": round(megabytes, 1)}))
+        told: "Dict[str, Any]" = {"cpu": round(cpu, 3), "memoryMB": round(megabytes, 1)}
+        gpus = self._gpus.look() if self._gpus else []
+        if gpus:
+            told["gpus"] = gpus
+        self._say(USAGE, json.dumps(told))
 
     def _tell_checkpoints(self) -> None:
         """Tell how many checkpoints there are, if that has changed: nobody else can look at them."""
@@ -153,4 +161,7 @@ def of_task(spec: "Dict[str, Any]", log: "Any", clean: "Callable[[str], str]") -
         return None
     is_first = spec["index"] == 0 and spec["role"] == spec["roles"][0]["name"]
     kept = spec["checkpoints"] if spec.get("kept") and is_first else None
-    return Reports(spec["folder"], log, clean, spec["index"] == 0, kept)
+    # Without having asked, an image may still show the GPUs of its whole node: others' tasks use them.
+    asked = [each.get("resources", {}).get("gpu") for each in spec["roles"] if each["name"] == spec["role"]]
+    gpus = Gpus() if any(asked) else None
+    return Reports(spec["folder"], log, clean, spec["index"] == 0, kept, gpus)

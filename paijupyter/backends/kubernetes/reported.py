@@ -10,10 +10,11 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.base import Usage
+from paijupyter.backends.base import GpuUsage, Usage
 from paijupyter.backends.jsonfiles import write_json
 from paijupyter.backends.kubernetes.sieve import Report
 
@@ -62,7 +63,8 @@ class Reported:
         elif report.kind == "usage":
             found = _object(report.text)
             with contextlib.suppress(KeyError, TypeError, ValueError):
-                usage = Usage(float(found["cpu"]), float(found["memoryMB"]))
+                gpus = tuple(_gpu(each) for each in found.get("gpus") or ())
+                usage = Usage(float(found["cpu"]), float(found["memoryMB"]), gpus)
                 self._usage = (time.monotonic(), usage)
 
     def begin_container(self) -> None:
@@ -83,6 +85,15 @@ class Reported:
         except OSError:
             return 0
         return min(there, size)
+
+
+def _gpu(told: Mapping[str, Any]) -> GpuUsage:
+    busy, memory = told.get("busy"), told.get("memoryMB")
+    return GpuUsage(
+        str(told["name"]),
+        None if busy is None else float(busy),
+        None if memory is None else float(memory),
+    )
 
 
 def _object(text: str) -> dict[str, Any]:

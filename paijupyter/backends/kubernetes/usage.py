@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from paijupyter.backends.base import Usage
 from paijupyter.backends.kubernetes import amounts, labels
@@ -27,8 +28,15 @@ async def measure(
     """
     running = {key: pod for key, pod in pods.items() if not pod.has_ended}
     measured = await _measured(transport, label)
-    found = {key: measured.get(pod.name) or said(key) for key, pod in running.items()}
+    found = {key: _of_both(measured.get(pod.name), said(key)) for key, pod in running.items()}
     return {key: used for key, used in found.items() if used is not None}
+
+
+def _of_both(measured: Usage | None, said: Usage | None) -> Usage | None:
+    """Return what was measured, with the GPUs that only the task knows of."""
+    if measured is None or said is None:
+        return measured or said
+    return replace(measured, gpus=said.gpus)
 
 
 async def _measured(transport: KubeTransport, label: str) -> dict[str, Usage]:
