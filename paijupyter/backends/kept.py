@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.jsonfiles import read_json, write_json_durably
+from paijupyter.backends.jsonfiles import read_json, write_json, write_json_durably
 from paijupyter.backends.outcome import Outcome, change_of
 
 K = TypeVar("K", bound="Kept")
@@ -41,6 +41,11 @@ def read(job: Job, kind: type[K]) -> K | None:
 def write(job: Job, kept: Kept) -> None:
     """Keep it so that it survives a power cut. Blocking."""
     write_json_durably(journal_file(job), kept.to_json())
+
+
+def jot(job: Job, kept: Kept) -> None:
+    """Keep what can be found out again after a power cut. Blocking; many times as quick as :func:`write`."""
+    write_json(journal_file(job), kept.to_json())
 
 
 def journal_file(job: Job) -> Path:

@@ -3,7 +3,7 @@
 All pods of an attempt have the same spec; role and index come from the environment. Beyond what
 :mod:`paijupyter.runtime` describes, or in place of it, the spec has:
 
-- ``commands``: by role; ``keyFile``: with what only the tasks of the job know
+- ``commands``: by role; ``keyFile``: with what only the tasks of the job know, or null for a task alone
 - ``run``: a folder that is this pod's own: records, package, outputs, caches; ``kept``: a folder of the job
   on a volume, for checkpoints and outputs, or null
 - ``parcels``: packages as they were delivered, see :mod:`.parcels`; ``package`` and the ``package`` of a
@@ -155,6 +155,8 @@ def _boot(spec: "Spec", secret: bytes, gate: int) -> None:
         from .wire import derived
 
         told["key"] = derived(secret, "tasks of attempt %d" % spec["job"]["attempt"]).hex()
+    else:  # a task alone shares it with nobody
+        told["key"] = os.urandom(32).hex()
     os.makedirs(spec["folder"], mode=0o700, exist_ok=True)
     boot = Boot(told, StandardOutput(int(spec.get("logLimitBytes") or 0)))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM, signal.SIGINT])

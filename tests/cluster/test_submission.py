@@ -245,7 +245,7 @@ async def test_a_plan_shows_manifests_without_secrets(there: Lab) -> None:
     async with on(there):
         plan = await there.planner.plan(there.job("true", {"a": "b"}, secrets={"TOKEN": ""}))
         kinds = [each["kind"] for each in plan.objects]
-        assert kinds == ["ConfigMap", "ConfigMap", "ConfigMap", "Secret", "Service", "ConfigMap", "Job"]
+        assert kinds == ["ConfigMap", "ConfigMap", "ConfigMap", "Secret", "ConfigMap", "Job"]
         secret = next(each for each in plan.objects if each["kind"] == "Secret")
         assert set(secret["manifest"]["data"].values()) == {"*****"}
         assert "binaryData" not in json.dumps(plan.objects)

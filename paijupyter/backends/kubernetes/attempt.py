@@ -91,7 +91,7 @@ class Attempt:
         return key
 
     def see_job(self, job: KubeJob, gone: bool) -> str | None:
-        """Hear of a Job; return its role, None if it is not of this attempt."""
+        """Hear of a Job; return its role, None if it is not of this attempt or nothing of it is new."""
         role = self._roles.get(job.role)
         if job.attempt != self.number or role is None:
             return None
@@ -99,7 +99,7 @@ class Attempt:
         if gone and known is not None and known.uid != job.uid:
             return None
         self.jobs[role] = replace(job, gone=True) if gone else job
-        return role
+        return None if known is not None and not gone and job.is_told_by(known) else role
 
     def has_no_more_tries(self, key: str) -> bool:
         """Say whether no other pod of a task will follow in this attempt."""

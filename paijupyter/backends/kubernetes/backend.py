@@ -22,7 +22,16 @@ from paijupyter.backends.base import (
 )
 from paijupyter.backends.boot import boot_zipapp
 from paijupyter.backends.changes import Changes, Subscription
-from paijupyter.backends.kubernetes import bundle, capabilities, entering, journal, remembering, usage
+from paijupyter.backends.kubernetes import (
+    building,
+    bundle,
+    capabilities,
+    entering,
+    journal,
+    remembering,
+    usage,
+)
+from paijupyter.backends.kubernetes.builds import Builds
 from paijupyter.backends.kubernetes.bundles import Bundles
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
@@ -42,7 +51,7 @@ from paijupyter.data.storages import Storage
 from paijupyter.errors import Conflict, PaiJupyterError
 from paijupyter.protocol.names import task_key
 
-FEATURES = frozenset({"exec", "forward", "stop-saves-logs"})
+FEATURES = frozenset({"build", "exec", "forward", "stop-saves-logs"})
 _AT_ONCE = 16  # jobs that are created at the same time: each waits most of its time for the cluster
 
 
@@ -70,6 +79,7 @@ class KubernetesBackend(Remote):
         self._submitter = Submitter(transport, settings, self._asker.cluster, self._boot, place.data)
         self._planner = Planner(transport, settings, self._asker.cluster, self._boot, place.data)
         self._bundles = Bundles(transport)
+        lines = Lines()
         self._shared = Shared(
             transport,
             settings,
@@ -77,11 +87,13 @@ class KubernetesBackend(Remote):
             self._asker,
             self._submitter,
             self._changes,
-            Lines(),
+            lines,
             self._bundles,
+            Builds(transport, settings, self._hub, self._asker, lines),
             place.data,
         )
         self._runs: dict[str, JobRun] = {}
+        self._boot_file: Path | None = None
 
     async def capabilities(self) -> Capabilities:
         """Return what the cluster has and what of it this user may use."""
@@ -222,9 +234,9 @@ class KubernetesBackend(Remote):
 
     async def _begin_bundle(self, jobs: Sequence[Job], secrets: Mapping[str, str]) -> None:
         await self._submitter.create_bundle(jobs, secrets)
-        for job, member in zip(jobs, bundle.members(jobs), strict=True):
-            state = Journal("started", member=member)
-            await asyncio.to_thread(journal.save, job, state)
+        states = [Journal("started", member=member) for member in bundle.members(jobs)]
+        await asyncio.to_thread(lambda: [*map(journal.jot, jobs, states)])
+        for job, state in zip(jobs, states, strict=True):
             self._begin_run(job, state)
         with contextlib.suppress(KubeError):
             await self._hub.ready()
@@ -244,7 +256,8 @@ class KubernetesBackend(Remote):
         state = state or Journal(member=await self._found_in_bundle(job))
         if state.member is None:
             await self._submitter.create(job, secrets)
-        state.phase = "started"
+        if state.phase == "creating":
+            state.phase = "building" if building.is_wanted(job) else "started"
         await asyncio.to_thread(journal.save, job, state)
         if job.id not in self._runs:
             self._begin_run(job, state)
@@ -262,6 +275,8 @@ class KubernetesBackend(Remote):
                 continue
             if state is None:
                 state = Journal("started", self._latest_attempt(job), member=await self._found_in_bundle(job))
+                if building.is_wanted(job) and not any(self._hub.jobs_of(label_value(job.id))):
+                    state.phase = "building"
             elif state.phase == "creating" and state.attempt == 0:
                 state.phase = "started"
             run = self._take_over(job, state)
@@ -307,4 +322,7 @@ class KubernetesBackend(Remote):
         self._runs.pop(job_id, None)
 
     def _boot(self) -> Path:
-        return boot_zipapp(self._place.data)
+        """Return the zipapp of the tasks; once per engine, whose sources do not change."""
+        if self._boot_file is None or not self._boot_file.is_file():
+            self._boot_file = boot_zipapp(self._place.data)
+        return self._boot_file

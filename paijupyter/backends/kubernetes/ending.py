@@ -76,7 +76,8 @@ async def tidy(transport: KubeTransport, job: Job, journal: Journal) -> None:
     body = {"metadata": {"annotations": {FINAL: json.dumps(told)}}}
     try:
         await transport.open()
-        await delete(transport, core("secrets", name, namespace=transport.namespace))
+        if names.has_secret(job):
+            await delete(transport, core("secrets", name, namespace=transport.namespace))
         await transport.request(
             "PATCH",
             core("configmaps", name, namespace=transport.namespace),

@@ -151,7 +151,6 @@ class KubeJob:
     role: str
     jobset: str = ""
     unit: str = ""
-    active: int = 0
     completed: frozenset[int] = frozenset()
     failed: frozenset[int] = frozenset()
     suspended: bool = False
@@ -168,6 +167,10 @@ class KubeJob:
     def has_more(self) -> bool:
         """Whether a pod of it may still come or run."""
         return not self.gone and not (self.shared and (self.completed or self.failed))
+
+    def is_told_by(self, before: KubeJob) -> bool:
+        """Say whether it is the view of one of many jobs that has not changed since: others' ends are."""
+        return self.shared and self == replace(before, version=self.version, settled=self.settled)
 
     def of_member(self, index: int, job: str) -> KubeJob:
         """Return it as the job of one index sees it; how the others fare is none of its affairs."""
@@ -227,7 +230,6 @@ def job_of(data: Object) -> KubeJob:
         role=str(marks.get(labels.ROLE) or ""),
         jobset=str(jobset.get("name") or ""),
         unit=str(jobset.get("uid") or meta["uid"]),
-        active=_number(status.get("active")),
         completed=_indexes(status.get("completedIndexes")),
         failed=_indexes(status.get("failedIndexes")),
         suspended=bool((data.get("spec") or {}).get("suspend")),

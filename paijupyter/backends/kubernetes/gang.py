@@ -65,11 +65,6 @@ def choose(job: Job, settings: KubeSettings, cluster: Cluster) -> Gang:
         # Jobs of a queue are admitted one by one; roles are admitted together only as one JobSet.
         together = several_roles and cluster.has_jobset
         return Gang(queue, True, jobset=together, priority=settings.priority)
-    if kind == "auto" and cluster.has_volcano and tasks(job) > 1:
+    if kind == "auto" and cluster.has_volcano and not names.is_alone(job):
         return Gang(queue, scheduler="volcano")
     return Gang()
-
-
-def tasks(job: Job) -> int:
-    """Return how many tasks a job has."""
-    return sum(names.instances_of(role) for role in job.roles.values())

@@ -13,7 +13,6 @@ from paijupyter.backends.kubernetes.gang import (
     QUEUE_LABEL,
     VOLCANO_GROUP,
     Gang,
-    tasks,
 )
 
 Object = dict[str, Any]
@@ -43,7 +42,7 @@ def grouped(job: Object, gang: Gang, group: str) -> Object:
 
 def pod_group(job: Job, gang: Gang, name: str, attempt: int) -> Object | None:
     """Return the pod group of an attempt, over all its roles; None where no scheduler wants one."""
-    minimum = tasks(job)
+    minimum = names.tasks(job)
     metadata = {"name": name, "labels": labels.of_attempt(job, attempt)}
     if gang.scheduler == "volcano":
         spec: dict[str, Any] = {"minMember": minimum}

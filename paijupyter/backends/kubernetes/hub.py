@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from paijupyter.backends.kubernetes import labels
 from paijupyter.backends.kubernetes.errors import KubeError
@@ -17,6 +17,7 @@ from paijupyter.backends.kubernetes.paths import batch, core
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.backends.kubernetes.watch import Reflector
 
+_Object = TypeVar("_Object", Pod, KubeJob)
 PATIENCE = 10.0  # seconds for which the cluster may not answer until jobs are shown as stale
 _OPENS_IN = 20.0  # seconds for the first lists
 
@@ -39,6 +40,8 @@ class Hub:
         self._listeners: dict[str, Listener] = {}
         self._members: dict[str, Member] = {}
         self._labels: dict[tuple[str, int], str] = {}
+        self._pods_of: dict[str, dict[str, Pod]] = {}  # by the label of the job, then uid
+        self._jobs_of: dict[str, dict[str, KubeJob]] = {}
         self._pods = Reflector(transport, lambda: self._path("pods"), labels.ours(), pod_of, self._tell_pod)
         self._jobs = Reflector(transport, lambda: self._path("jobs"), labels.ours(), job_of, self._tell_job)
         self._tasks: list[asyncio.Task[None]] = []
@@ -103,7 +106,7 @@ class Hub:
             listener.see_job(job, False)
         for job in self.jobs_of(member.label) if member else ():
             listener.see_job(job.of_member(member.index, label), False)  # type: ignore[union-attr]
-        for pod in list(self._pods.objects.values()):
+        for pod in list(self._pods_of.get(member.label if member else label, {}).values()):
             if self._label_of(pod) == label:
                 listener.see_pod(_own(pod, label), False)
 
@@ -116,7 +119,11 @@ class Hub:
 
     def jobs_of(self, label: str) -> Iterator[KubeJob]:
         """Return the Jobs of a job that are there now."""
-        return (job for job in list(self._jobs.objects.values()) if job.job == label)
+        return iter(list(self._jobs_of.get(label, {}).values()))
+
+    def pods_of(self, label: str) -> Iterator[Pod]:
+        """Return the pods of a job that are there now."""
+        return iter(list(self._pods_of.get(label, {}).values()))
 
     async def close(self) -> None:
         """End the watches."""
@@ -130,12 +137,14 @@ class Hub:
         return of(plural, namespace=self._transport.namespace)
 
     def _tell_pod(self, pod: Pod, gone: bool) -> None:
+        _keep(self._pods_of, pod, gone)
         label = self._label_of(pod)
         listener = self._listeners.get(label)
         if listener is not None:
             listener.see_pod(_own(pod, label), gone)
 
     def _tell_job(self, job: KubeJob, gone: bool) -> None:
+        _keep(self._jobs_of, job, gone)
         listener = self._listeners.get(job.job)
         if listener is not None:
             listener.see_job(job, gone)
@@ -160,6 +169,16 @@ class Hub:
                 await asyncio.gather(*waits, return_exceptions=True)
         self._pods.news.clear()
         self._jobs.news.clear()
+
+
+def _keep(index: dict[str, dict[str, _Object]], thing: _Object, gone: bool) -> None:
+    if not gone:
+        index.setdefault(thing.job, {})[thing.uid] = thing
+        return
+    of_job = index.get(thing.job, {})
+    of_job.pop(thing.uid, None)
+    if not of_job:
+        index.pop(thing.job, None)
 
 
 def _own(pod: Pod, label: str) -> Pod:

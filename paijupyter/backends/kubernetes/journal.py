@@ -11,7 +11,7 @@ from paijupyter.backends.base import Change, Job
 from paijupyter.backends.kept import Kept
 from paijupyter.backends.outcome import Outcome
 
-Phase = Literal["creating", "started", "final"]
+Phase = Literal["building", "creating", "started", "final"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Journal(Kept):
     """What has been decided for a job.
 
     Attributes:
-        phase: ``creating``: the objects of the attempt may be there or not; ``started``: they are.
+        phase: ``building``: images of it may be on their way, and after them the first attempt's objects;
+            ``creating``: the objects of the attempt may be there or not; ``started``: they are.
         attempt: number of the current attempt.
         user_retries: how many attempts followed a failure of the user's.
         platform_retries: how many followed one that was not.
@@ -75,3 +76,8 @@ def load(job: Job) -> Journal | None:
 def save(job: Job, journal: Journal) -> None:
     """Write the journal so that it survives a power cut. Blocking."""
     kept.write(job, journal)
+
+
+def jot(job: Job, journal: Journal) -> None:
+    """Write the journal of a job of a bundle: after a power cut the cluster tells the same. Blocking."""
+    kept.jot(job, journal)

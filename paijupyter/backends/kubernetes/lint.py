@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.kubernetes import gang, layout, patch, pod, pod_options, volumes
+from paijupyter.backends.kubernetes import gang, layout, names, patch, pod, pod_options, volumes
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.gang import Gang
 from paijupyter.backends.kubernetes.settings import KubeSettings
@@ -65,7 +65,7 @@ def _patches(job: Job, settings: KubeSettings) -> Iterator[Problem]:
 
 def _repetition(job: Job) -> Iterator[Problem]:
     options = pod_options.of_document(job)
-    several = gang.tasks(job) > 1
+    several = not names.is_alone(job)
     restart = options.get("restartPolicy")
     if restart not in (None, "Never", "OnFailure"):
         yield Problem(
@@ -298,7 +298,7 @@ def _queue(job: Job, settings: KubeSettings, cluster: Cluster, chosen: Gang) -> 
             "JobSet is asked for by the profile, but the cluster does not have it.",
             hint="Set `gang: auto` in the profile.",
         )
-    several = gang.tasks(job) > 1
+    several = not names.is_alone(job)
     uses_gpus = any((role.get("resourcePerInstance") or {}).get("gpu") for role in job.roles.values())
     by_roles = chosen.kueue and not chosen.jobset and len(job.roles) > 1
     if several and (by_roles or not chosen.whole):

@@ -86,7 +86,24 @@ def hosts(job: Job, attempt: int, *, jobset: bool = False) -> dict[str, str]:
         else:
             owner = job_name(name, attempt, role, instances)
         found.update({task_key(role, index): host(name, owner, index) for index in range(instances)})
+    if is_alone(job):  # it has no Service: its pod knows itself by its own name
+        found = {key: each.partition(".")[0] for key, each in found.items()}
     return found
+
+
+def is_alone(job: Job) -> bool:
+    """Say whether a job is one task: nobody looks it up, and it shares no key with anybody."""
+    return tasks(job) == 1
+
+
+def has_secret(job: Job) -> bool:
+    """Say whether a job has a Secret: for the values of its secrets, and for the key its tasks share."""
+    return bool(job.document.get("secrets")) or not is_alone(job)
+
+
+def tasks(job: Job) -> int:
+    """Return how many tasks a job has."""
+    return sum(map(instances_of, job.roles.values()))
 
 
 def instances_of(role: Mapping[str, object]) -> int:

@@ -29,6 +29,7 @@ def template(
     *,
     pull_secrets: Sequence[str] = (),
     refuses_root: bool = False,
+    image: str = "",
 ) -> dict[str, Any]:
     """Return the pod template of a role.
 
@@ -40,18 +41,19 @@ def template(
         mounted: its volumes, see ``volumes.py``.
         pull_secrets: names of Secrets with credentials that the document brings.
         refuses_root: whether the namespace admits no container of root (PodSecurity ``restricted``).
+        image: that was built for it, or "".
     """
     options = pod_options.of_role(settings.pods, job, role)
     spec: dict[str, Any] = {
         "restartPolicy": str(pod_options.of_document(job).get("restartPolicy") or "Never"),
-        "subdomain": names.base(job.name),
+        **({} if names.is_alone(job) else {"subdomain": names.base(job.name)}),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": layout.stop_seconds(settings.grace_seconds),
         "securityContext": _pod_security(options, refuses_root),
-        "containers": [_container(job, role, settings, options, mounted)],
+        "containers": [_container(job, role, settings, options, mounted, image)],
         "volumes": [dict(each.volume) for each in mounted],
-        **_placement(options),
+        **placement(options),
     }
     secrets = dict.fromkeys([*options.pull_secrets, *pull_secrets])
     if secrets:
@@ -88,7 +90,7 @@ def prerequisite(job: Job, role: str) -> Mapping[str, Any] | None:
 
 
 def _container(
-    job: Job, role: str, settings: KubeSettings, options: PodOptions, mounted: Sequence[Mounted]
+    job: Job, role: str, settings: KubeSettings, options: PodOptions, mounted: Sequence[Mounted], built: str
 ) -> dict[str, Any]:
     amounts = resources(job, role, settings, options)
     limits = dict(amounts)
@@ -96,7 +98,7 @@ def _container(
         limits.pop("memory", None)  # nobody asked for any: what is counted with must not kill the task
     container: dict[str, Any] = {
         "name": MAIN,
-        "image": image_of(job, role, settings),
+        "image": built or image_of(job, role, settings),
         "command": layout.command(options.python),
         "env": [
             {"name": layout.ROLE, "value": role},
@@ -160,7 +162,8 @@ def _container_security(options: PodOptions) -> dict[str, Any]:
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def _placement(options: PodOptions) -> dict[str, Any]:
+def placement(options: PodOptions) -> dict[str, Any]:
+    """Return the fields of a pod that say where it may run."""
     wanted: dict[str, Any] = {
         "nodeSelector": dict(options.node_selector),
         "affinity": dict(options.affinity),

@@ -10,11 +10,12 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import labels, layout, names, pod, pod_options, volumes, written
+from paijupyter.backends.kubernetes.building import Build
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.delivery.parcels import URLS, Parcel
 from paijupyter.backends.kubernetes.gang import Gang
@@ -45,6 +46,7 @@ class Frame:
         parcels: its packages.
         pull_secret: name of the Secret with credentials of registries that the document brings, or "".
         secret: name of the Secret with the values of its secrets where that is not its own, or "".
+        builds: the images that are built for it, by role.
     """
 
     job: Job
@@ -55,11 +57,23 @@ class Frame:
     parcels: Sequence[Parcel]
     pull_secret: str = ""
     secret: str = ""
+    builds: Mapping[str, Build] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """Name of the job's own objects."""
         return names.base(self.job.name)
+
+    @property
+    def pull_secrets(self) -> list[str]:
+        """Names of Secrets to pull images with, beside those of the profile and the document's options."""
+        pushed = self.settings.build.secret if self.builds and self.settings.build else ""
+        return [each for each in (self.pull_secret, pushed) if each]
+
+    @property
+    def mounted_secret(self) -> str:
+        """Name of the Secret that its pods mount, or ""."""
+        return (self.secret or self.name) if names.has_secret(self.job) else ""
 
 
 def owner(frame: Frame, record: Mapping[str, Any]) -> Object:
@@ -128,7 +142,7 @@ def _pod_specs(thing: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def own(frame: Frame, values: Mapping[str, str], key: str, logins: Mapping[str, Any]) -> list[Object]:
-    """Return the objects that last as long as the job: its Secrets and its Service.
+    """Return the objects that last as long as the job: its Secrets and its Service, as far as it needs them.
 
     Args:
         frame: of the job.
@@ -138,7 +152,11 @@ def own(frame: Frame, values: Mapping[str, str], key: str, logins: Mapping[str, 
     """
     if written.manifest_of(frame.job):
         return []
-    objects = [_service(frame)] if frame.secret else [_secret(frame, values, key), _service(frame)]
+    objects = []
+    if frame.mounted_secret == frame.name:
+        objects.append(_secret(frame, values, key))
+    if not names.is_alone(frame.job):
+        objects.append(_service(frame))
     if frame.pull_secret:
         objects.append(_pull_secret(frame, logins))
     return objects
@@ -189,10 +207,11 @@ def _job(frame: Frame, role: str, number: int) -> Object:
             number,
             frame.settings,
             volumes.of_role(
-                job, role, number, frame.settings, frame.boot, _packages(frame, number), frame.secret
+                job, role, number, frame.settings, frame.boot, _packages(frame, number), frame.mounted_secret
             ),
-            pull_secrets=[frame.pull_secret] if frame.pull_secret else [],
+            pull_secrets=frame.pull_secrets,
             refuses_root=frame.cluster.refuses_root,
+            image=frame.builds[role].image if role in frame.builds else "",
         ),
     }
     if options.get("activeDeadlineSeconds"):

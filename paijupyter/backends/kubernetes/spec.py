@@ -70,7 +70,7 @@ def task_spec(
         "data": data_told(job, parcels, storages, _WORK, _FOREIGN_HOME),
         "storages": [{"name": each["name"], "path": each["path"]} for each in storages],
         "secrets": layout.SECRETS if job.document.get("secrets") else None,
-        "keyFile": layout.BOARD_KEY,
+        "keyFile": layout.BOARD_KEY if len(tasks) > 1 else None,
         "run": layout.RUN,
         "kept": layout.KEPT if kept else None,
         "earlier": f"{layout.EARLIER}/checkpoints" if kept and job.resumes else None,

@@ -32,7 +32,7 @@ def of_role(
     settings: KubeSettings,
     boot: str,
     parcels: Sequence[Mounted],
-    secret: str = "",
+    secret: str,
 ) -> list[Mounted]:
     """Return all volumes of the pods of a role.
 
@@ -43,17 +43,14 @@ def of_role(
         settings: of the profile.
         boot: name of the ConfigMap with the boot file.
         parcels: the packages, see ``delivery``.
-        secret: name of the Secret with the values of its secrets; "": the job's own.
+        secret: name of the Secret with the values of its secrets and its key; "": it has none.
     """
     name = names.base(job.name)
+    values = {"secretName": secret, "defaultMode": secret_mode(settings)}
     return [
         mounted("boot", {"configMap": {"name": boot}}, layout.BOOT_FOLDER),
         mounted("spec", {"configMap": {"name": names.spec_name(name, attempt)}}, layout.SPEC_FOLDER),
-        mounted(
-            "secrets",
-            {"secret": {"secretName": secret or name, "defaultMode": secret_mode(settings)}},
-            layout.SECRETS_FOLDER,
-        ),
+        *([mounted("secrets", {"secret": values}, layout.SECRETS_FOLDER)] if secret else []),
         *parcels,
         _run(job),
         mounted(

@@ -120,9 +120,8 @@ def test_checkpoints_need_a_claim_to_outlive_their_pods() -> None:
 def test_the_earlier_job_s_folder_is_mounted_beside_the_own_one() -> None:
     of = settings(keepClaim="kept", keepFolder="jobs")
     job = replace(job_of({"worker": role()}), resumes="train-before1")
-    (kept,) = [
-        each for each in volumes.of_role(job, "worker", 0, of, "boot", []) if each.volume["name"] == "kept"
-    ]
+    mounted = volumes.of_role(job, "worker", 0, of, "boot", [], "")
+    (kept,) = [each for each in mounted if each.volume["name"] == "kept"]
     assert [(each["mountPath"], each["subPath"], each["readOnly"]) for each in kept.mounts] == [
         (layout.KEPT, "jobs/train-abc234", False),
         (layout.EARLIER, "jobs/train-before1", True),

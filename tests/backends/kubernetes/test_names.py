@@ -88,3 +88,9 @@ def test_labels_select_a_job() -> None:
     # T5, T9: an experiment is known by its group and its key, also to who selects by label.
     assert of_group[labels.GROUP] == "g1" and of_group[labels.EXPERIMENT] == names.label_value("a b")
     assert labels.of_job_id(job.id) == f"{labels.MANAGED_BY}=paijupyter,{labels.JOB}=2233445566aabbccdd"
+
+
+def test_a_task_alone_knows_itself_by_its_pod() -> None:
+    """D5: it has no Service, so no other name of it is known anywhere."""
+    assert names.hosts(job_of({"worker": role()}), 0) == {"worker-0": "train-abc234-a0-worker-0"}
+    assert names.hosts(job_of({"worker": role(2)}), 1)["worker-1"] == "train-abc234-a1-worker-1.train-abc234"

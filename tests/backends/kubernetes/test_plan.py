@@ -111,7 +111,7 @@ async def test_a_plan_has_everything_that_would_be_created(
 ) -> None:
     """P26, T8."""
     package = store_package(Place(tmp_path, tmp_path), {"requirements.txt": "numpy\n"})
-    small = role(resourcePerInstance={"cpu": 1, "memoryMB": 64, "gpu": 0})
+    small = role(2, resourcePerInstance={"cpu": 1, "memoryMB": 64, "gpu": 0})
     job = job_of({"worker": small}, package=package, secrets={"TOKEN": ""})
     plan = await planner(transport, tmp_path).plan(job)
     assert [each["kind"] for each in plan.objects] == [

@@ -115,6 +115,11 @@ def test_nothing_secret_is_told():
     assert spec["keyFile"] == layout.BOARD_KEY
 
 
+def test_a_task_alone_shares_no_key():
+    spec = spec_of(job_of({"worker": role()}))
+    assert (spec["keyFile"], spec["secrets"]) == (None, None)
+
+
 def test_what_is_kept_has_its_folder():
     job = job_of({"worker": role()})
     assert spec_of(job)["kept"] is None

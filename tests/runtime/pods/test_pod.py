@@ -138,6 +138,15 @@ def test_the_environment_is_that_of_every_backend(make_job):
     assert log.endswith("64\n")
 
 
+def test_a_task_alone_makes_its_key_itself(make_job):
+    """Architecture, decision 11: the file is there on every backend; here nobody else has to know it."""
+    job = make_job(worker=1)
+    job.spec["keyFile"] = None
+    job.run(worker='cat "$PAI_JOB_KEY_FILE"')
+    assert len(set(job.pods["worker-0"].log)) > 4
+    assert len(job.pods["worker-0"].log) == 64
+
+
 def test_the_key_of_the_board_is_not_given_away(make_job):
     job = make_job(worker=1)
     job.run(worker='cat "$PAI_JOB_KEY_FILE"')
