@@ -98,6 +98,7 @@ export function reason(job: IJob, trans: ITranslate): string {
     queued: trans.__('in the queue'),
     unschedulable: trans.__('no machine has room for it'),
     image: trans.__('the image is being pulled'),
+    building: trans.__('the image is being built'),
     starting: trans.__('tasks are starting'),
     'partial-gang': trans.__('some tasks have no room yet'),
     'retry-delay': trans.__('waits before the next attempt'),

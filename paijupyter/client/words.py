@@ -15,6 +15,7 @@ _REASONS = {
     "queued": "in the queue",
     "unschedulable": "no machine has room for it",
     "image": "the image is being pulled",
+    "building": "the image is being built",
     "starting": "tasks are starting",
     "partial-gang": "some tasks have no room yet",
     "retry-delay": "waits before the next attempt",
@@ -77,10 +78,14 @@ def memory(megabytes: float) -> str:
 def count(number: int, thing: str) -> str:
     """Say a number of things.
 
-    >>> count(1, "task"), count(1200, "file")
-    ('1 task', '1200 files')
+    >>> count(1, "task"), count(1200, "file"), count(2, "process"), count(2, "NetworkPolicy")
+    ('1 task', '1200 files', '2 processes', '2 NetworkPolicies')
     """
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    if number == 1:
+        return f"{number} {thing}"
+    if thing.endswith("y") and thing[-2:-1] not in "aeiou":
+        return f"{number} {thing[:-1]}ies"
+    return f"{number} {thing}{'es' if thing.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
 
 
 def moment(text: str | None) -> datetime | None:
