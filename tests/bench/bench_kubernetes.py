@@ -26,6 +26,7 @@ from paijupyter.backends.kubernetes.settings import settings_of
 from paijupyter.backends.kubernetes.submit import Submitter
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.experiments.manifest import convert
+from paijupyter.jobs.group_runner import AT_A_TIME
 from paijupyter.protocol import read
 from tests.bench.rows import Row, sized
 from tests.cluster.reach import Cluster, reached
@@ -34,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backends"))
 from staging import document, make_job, role
 
 RUNS = sized(7, 2)
-BATCH, LOOP, CALL = sized(300, 60), sized(30, 5), 50  # jobs; of which a loop is measured; in one call
+BATCH, LOOP = sized(300, 60), sized(30, 5)  # jobs; of which a loop is measured
 NOWHERE = {"paijupyter.io/bench": "never"}
 FILES = {f"f{index}.py": "x = 1\n" * 200 for index in range(50)}
 
@@ -133,8 +134,8 @@ class _Bench:
             await backend.submit(self._job(), {})  # the first one asks the cluster everything
             start = time.perf_counter()
             await backend.plan(jobs[0])
-            for first in range(0, len(jobs), CALL):
-                told = await backend.submit_many([(job, {}) for job in jobs[first : first + CALL]])
+            for first in range(0, len(jobs), AT_A_TIME):
+                told = await backend.submit_many([(job, {}) for job in jobs[first : first + AT_A_TIME]])
                 assert not any(told), told
             return (time.perf_counter() - start) * 1e3
         finally:
