@@ -15,6 +15,8 @@ from paijupyter.client.parser import Option
 from paijupyter.engine.routes import ROUTES
 from paijupyter.protocol.fields import FIELDS, Field
 
+_KINDS = {"openpai": "on OpenPAI", "kubernetes": "on Kubernetes"}
+
 
 def write_reference(folder: Path) -> None:
     """Write the tables into a folder; an unchanged page keeps its time, so nothing is built again for it."""
@@ -112,5 +114,6 @@ def _document() -> str:
 def _field(field: Field) -> tuple[str, str, str]:
     unit = f" ({field.unit})" if field.unit else ""
     flag = f" Option `{field.flag}`." if field.flag else ""
+    only = f" Only {' and '.join(_KINDS[each] for each in field.profiles)}." if field.profiles else ""
     default = "required" if field.required else ("" if field.default is None else str(field.default))
-    return _code(field.path), _plain(f"{field.help}{unit}{flag}"), _plain(default)
+    return _code(field.path), _plain(f"{field.help}{unit}{flag}{only}"), _plain(default)

@@ -8,15 +8,6 @@ import { CommandIDs, IContext } from './context';
 import { h } from './dom';
 import { FormApi } from './formapi';
 
-/** Have a person choose a file; hand over its text. */
-export function importText(take: (text: string) => void): void {
-  const input = h('input', { type: 'file', accept: '.yaml,.yml,.json' });
-  input.addEventListener('change', () => {
-    void input.files?.[0]?.text().then(take);
-  });
-  input.click();
-}
-
 /** Have a person choose an earlier job; open a form that starts from it. */
 export async function pickJob({ commands, store, trans }: IContext): Promise<void> {
   const select = h('select', { class: 'jp-mod-styled', 'aria-label': trans.__('Job') });

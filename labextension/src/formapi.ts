@@ -7,6 +7,7 @@ import { IJob, IProblem } from './model';
 export interface ISchema {
   type?: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array';
   enum?: string[];
+  const?: unknown;
   minimum?: number;
   maximum?: number;
   pattern?: string;
@@ -15,6 +16,10 @@ export interface ISchema {
   items?: ISchema;
   names?: string;
   values?: ISchema;
+  description?: string;
+  examples?: unknown[];
+  /** Of the items of a list: the member that tells kinds apart, and a schema for each of its values. */
+  kinds?: { key: string; of: Record<string, ISchema> };
 }
 
 /** One row of the table of fields. */
@@ -27,6 +32,10 @@ export interface IRow {
   widget: string;
   default: unknown;
   required: boolean;
+  /** Kinds of profiles that heed it; none: all. */
+  profiles: string[];
+  /** Kinds of items that have other fields. */
+  elsewhere: string[];
   section: 'what' | 'role' | 'with' | 'advanced';
   schema: ISchema;
 }
@@ -69,9 +78,16 @@ export interface ITested {
   capabilities: ICapabilities | null;
 }
 
-/** What there is to choose from at a profile's server. */
+export interface ISku {
+  cpu: number | null;
+  memoryMB: number | null;
+  gpu: number | null;
+}
+
+/** What there is to choose from at a profile's server; SKU types by virtual cluster. */
 export interface IOffers {
   virtualClusters: { name: string }[];
+  skus: Record<string, Record<string, ISku>>;
   storages: { name: string }[];
   images: string[];
 }
@@ -183,8 +199,10 @@ export class FormApi {
     return this.api.ask(`profiles/${encodeURIComponent(profile)}/test`, 'POST', {});
   }
 
-  offers(profile: string): Promise<IOffers> {
-    return this.api.ask(`profiles/${encodeURIComponent(profile)}/offers`);
+  /** What there is to choose from; `refresh`: as it is now, not as it was some minutes ago. */
+  offers(profile: string, refresh: boolean): Promise<IOffers> {
+    const query: Record<string, string> = refresh ? { refresh: '1' } : {};
+    return this.api.ask(`profiles/${encodeURIComponent(profile)}/offers`, 'GET', undefined, query);
   }
 
   editProfile(profile: string, set: Values): Promise<IProfile> {

@@ -183,11 +183,24 @@ export function valueAt(values: unknown, path: string): unknown {
   return here;
 }
 
+/** What takes a value out, with what would be left empty around it; the outermost part stays. */
+export function removing(values: Values, path: string): IOperation[] {
+  for (;;) {
+    const around = path.slice(0, path.lastIndexOf('/'));
+    const holder = valueAt(values, around);
+    const isLast = typeof holder === 'object' && holder !== null && Object.keys(holder).length === 1;
+    if (!isLast || around.split('/').length < 3) {
+      return [{ op: 'remove', path }];
+    }
+    path = around;
+  }
+}
+
 /** What sets a value, or takes it away: undefined. */
 export function setting(values: Values, path: string, value: unknown): IOperation[] {
   const there = valueAt(values, path) !== undefined;
   if (value === undefined) {
-    return there ? [{ op: 'remove', path }] : [];
+    return there ? removing(values, path) : [];
   }
   return [{ op: there ? 'replace' : 'add', path, value }];
 }

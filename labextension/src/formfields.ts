@@ -144,7 +144,7 @@ export class Field {
 
   private readonly _format: IFormat;
   private readonly _aside = h('span', { class: 'jp-PaiField-aside' });
-  private readonly _said = h('div', { class: 'jp-PaiField-said' });
+  private readonly _said = h('div', { class: 'jp-PaiField-said', 'aria-live': 'polite' });
   private _problems: IProblem[] = [];
   private _shown: unknown = undefined;
   private _invalid = false;
@@ -173,6 +173,22 @@ function inputOf(row: IRow, trans: TranslationBundle): Input {
     inputmode: row.widget === 'number' ? 'numeric' : null,
     placeholder: standard
   });
+}
+
+/** Whether a form shows a row: profiles of this kind heed it, or the document says something there. */
+export function isShown(row: IRow, kind: string, value: unknown): boolean {
+  return !row.profiles.length || row.profiles.includes(kind) || value !== undefined;
+}
+
+/** Names to choose from in a field that takes any. */
+export function offerNames(field: Field, names: string[]): void {
+  let list = field.node.querySelector('datalist');
+  if (!list) {
+    list = h('datalist', { id: freshId() });
+    field.node.append(list);
+    field.input.setAttribute('list', list.id);
+  }
+  list.replaceChildren(...names.map(value => h('option', { value })));
 }
 
 /** What holds where nothing is said, in words. */

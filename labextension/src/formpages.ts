@@ -1,14 +1,15 @@
 /** Where forms are opened from: launcher, toolbar of a notebook, palette, menu of a cell, output of the magic. */
 
-import type { JupyterFrontEnd } from '@jupyterlab/application';
-import { MainAreaWidget } from '@jupyterlab/apputils';
+import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
+import { WidgetTracker } from '@jupyterlab/apputils';
 import type { IEditorServices } from '@jupyterlab/codeeditor';
 import type { ILauncher } from '@jupyterlab/launcher';
 import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { LabIcon } from '@jupyterlab/ui-components';
-import { Widget } from '@lumino/widgets';
 
+import { showPage } from './area';
 import { CommandIDs, errorText, IContext } from './context';
+import { FormPage } from './formpage';
 import { FORM_MIME, FormRenderer } from './formrender';
 import type { IFormArguments } from './formstart';
 
@@ -28,42 +29,53 @@ export function addForms(
   rendermime: IRenderMimeRegistry,
   icon: LabIcon,
   launcher: ILauncher | null,
-  editors: IEditorServices | null
+  editors: IEditorServices | null,
+  restorer: ILayoutRestorer | null = null
 ): void {
   const { trans } = context;
   let opened = 0;
+  const tracker = new WidgetTracker<FormPage>({ namespace: 'paijupyter-forms' });
+  void restorer?.restore(tracker, {
+    command: CommandIDs.form,
+    args: page => ({ ...page.given, page: page.id }) as never,
+    name: page => page.id
+  });
   const localPath = (path: string): string => app.serviceManager.contents.localPath(path);
 
-  const open = async (given: IFormArguments): Promise<void> => {
-    const [{ FormView }, { FormApi }, { begin, titleOf }] = await Promise.all([
-      import('./formview'),
-      import('./formapi'),
-      import('./formstart')
-    ]);
+  // The page is there at once: the layout waits for it, and shall not wait for the server.
+  const open = (given: IFormArguments): Promise<void> => {
     opened += 1;
-    const holder = new Widget();
-    holder.addClass('jp-PaiPage');
-    const page = new MainAreaWidget({ content: holder });
-    page.id = `paijupyter-form-${Date.now()}-${opened}`;
+    const page = new FormPage(given, trans, () => void tracker.save(page));
+    page.id = given.page ?? `paijupyter-form-${Date.now()}-${opened}`;
     page.title.icon = icon;
-    page.title.closable = true;
-    page.title.label = [trans.__('New job'), titleOf(given)].filter(Boolean).join(' · ');
-    page.toolbar.hide();
-    app.shell.add(page, 'main');
-    app.shell.activateById(page.id);
+    page.title.label = trans.__('New job');
+    showPage(app, page);
+    void tracker.add(page);
+    const filled = fill(page, given);
+    return given.page ? Promise.resolve() : filled;
+  };
+
+  const fill = async (page: FormPage, given: IFormArguments): Promise<void> => {
     try {
+      const [{ FormView }, { FormApi }, { begin, titleOf }] = await Promise.all([
+        import('./formview'),
+        import('./formapi'),
+        import('./formstart')
+      ]);
+      page.title.label = [trans.__('New job'), titleOf(given)].filter(Boolean).join(' · ');
       const api = new FormApi(context.api);
       const job = (id: string): ReturnType<typeof context.store.want> => context.store.want(id);
       const [rows, profiles, start] = await Promise.all([api.rows(), api.profiles(), begin(given, api, job)]);
-      const form = new FormView(context, api, rows, profiles, start, editors?.factoryService ?? null);
-      holder.disposed.connect(() => form.dispose());
+      const form = new FormView(context, api, rows, profiles, given, start, editors?.factoryService ?? null);
       await form.ready;
-      if (!holder.isDisposed) {
-        Widget.attach(form, holder.node);
+      if (page.isDisposed) {
+        form.dispose();
+      } else {
+        page.take(form);
       }
     } catch (error) {
-      holder.node.setAttribute('role', 'alert');
-      holder.node.textContent = errorText(error);
+      page.content.node.setAttribute('role', 'alert');
+      page.content.node.textContent = errorText(error);
     }
   };
 

@@ -5,8 +5,10 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { h } from './dom';
 import { FormApi, ICapabilities, IOffers, IOperation, IProfile, IRow, ITested, Values } from './formapi';
 import { setting, valueAt } from './formdocument';
-import { Field, freshId } from './formfields';
+import { Field, freshId, isShown, offerNames } from './formfields';
+import { Flags } from './formflags';
 import { imageIndex } from './formimage';
+import { Kinds } from './formkinds';
 import { Roles } from './formroles';
 import { Secrets } from './formsecrets';
 import { Table } from './formtable';
@@ -25,7 +27,11 @@ export interface IPartsOptions {
   edit: (...patch: IOperation[]) => void;
   changed: () => void;
   choose: (profile: string | null) => void;
+  /** Ask the profile's server again. */
+  refresh: () => void;
 }
+
+type Part = Field | Table | Flags | Kinds;
 
 export class FormParts {
   readonly node: HTMLElement;
@@ -57,10 +63,18 @@ export class FormParts {
 
   show(values: Values): void {
     for (const part of this._plain) {
-      part.show(valueAt(values, part.path));
+      const value = valueAt(values, part.path);
+      part.show(value);
+      part.node.hidden = !isShown(part.row, this._kind, value);
     }
     this._secrets?.show(values.secrets);
-    this._roles.show(values, this._capabilities);
+    this._roles.show(values, this._capabilities, this._kind);
+  }
+
+  /** Show the fields that profiles of a kind heed; others only where they say something. */
+  suit(kind: string): void {
+    this._kind = kind;
+    this.show(this.options.values());
   }
 
   /** Take what the profile has. */
@@ -74,11 +88,11 @@ export class FormParts {
     const queues = (found.capabilities?.queues ?? []).map(each => (typeof each === 'string' ? each : each.name));
     for (const part of this._plain) {
       if (part.path === QUEUE && part instanceof Field) {
-        offer(part, queues);
+        offerNames(part, queues);
         part.aside = queues.length ? trans.__('There are: %1.', queues.join(', ')) : '';
       }
     }
-    this._roles.show(this.options.values(), this._capabilities);
+    this._roles.show(this.options.values(), this._capabilities, this._kind);
   }
 
   /** Take what there is to choose from; anything else may be typed as well. */
@@ -89,10 +103,11 @@ export class FormParts {
         part.offer(found.storages.map(each => each.name));
       }
       if (part.path === QUEUE && part instanceof Field && clusters.length) {
-        offer(part, clusters);
+        offerNames(part, clusters);
       }
     }
-    this._roles.offer(found.images);
+    this._roles.offer(found);
+    this._roles.show(this.options.values(), this._capabilities, this._kind);
   }
 
   complain(problems: IProblem[]): void {
@@ -144,21 +159,32 @@ export class FormParts {
   }
 
   private _row(row: IRow): HTMLElement {
-    const { api, trans, values, edit, changed, secrets } = this.options;
+    const { api, trans, edit, changed, secrets } = this.options;
     if (row.path === '/secrets') {
       this._secrets = new Secrets(row, api, trans, secrets, edit, changed);
       return this._secrets.node;
     }
-    const part =
-      row.widget === 'table'
-        ? new Table(row, row.path, trans, edit)
-        : new Field(row, row.path, trans, value => edit(...setting(values(), row.path, value)));
+    const part = this._part(row);
     this._plain.push(part);
     return part.node;
   }
 
+  private _part(row: IRow): Part {
+    const { trans, values, edit } = this.options;
+    switch (row.widget) {
+      case 'table':
+        return new Table(row, row.path, trans, edit);
+      case 'flags':
+        return new Flags(row, row.path, trans, edit);
+      case 'kinds':
+        return new Kinds(row, row.path, trans, values, edit);
+      default:
+        return new Field(row, row.path, trans, value => edit(...setting(values(), row.path, value)));
+    }
+  }
+
   private _profiles(): HTMLElement {
-    const { trans, profiles, profile, choose } = this.options;
+    const { trans, profiles, profile, choose, refresh } = this.options;
     const id = freshId();
     const standard = profiles.find(each => each.default)?.name ?? '';
     const select = h('select', { id, 'aria-describedby': `${id}-help` });
@@ -170,10 +196,13 @@ export class FormParts {
     select.value = profile ?? '';
     select.addEventListener('change', () => choose(select.value || null));
     const help = h('div', { class: 'jp-PaiField-help', id: `${id}-help` }, trans.__('A named place where jobs run.'));
+    const again = h('button', { type: 'button', class: 'jp-Pai-link' }, trans.__('Ask again'));
+    again.title = trans.__('Ask the profile again what it has to choose from');
+    again.addEventListener('click', refresh);
     return h(
       'div',
       { class: 'jp-PaiField', 'data-path': '' },
-      h('label', { for: id }, trans.__('Profile')),
+      h('div', { class: 'jp-PaiField-head' }, h('label', { for: id }, trans.__('Profile')), again),
       select,
       help
     );
@@ -181,22 +210,18 @@ export class FormParts {
 
   private readonly _roles: Roles;
   private _secrets: Secrets | null = null;
-  private readonly _plain: (Field | Table)[] = [];
+  private readonly _plain: Part[] = [];
+  private _kind = '';
   private _capabilities: ICapabilities | null = null;
   private readonly _capacity = h('div', { class: 'jp-PaiField-said', role: 'status' });
 }
 
 function section(title: string, ...content: HTMLElement[]): HTMLElement {
-  return h('section', { class: 'jp-PaiForm-section' }, h('h3', {}, title), ...content);
-}
-
-/** Names to choose from in a field that takes any. */
-function offer(field: Field, names: string[]): void {
-  let list = field.node.querySelector('datalist');
-  if (!list) {
-    list = h('datalist', { id: freshId() });
-    field.node.append(list);
-    field.input.setAttribute('list', list.id);
-  }
-  list.replaceChildren(...names.map(value => h('option', { value })));
+  const id = freshId();
+  return h(
+    'section',
+    { class: 'jp-PaiForm-section', 'aria-labelledby': id },
+    h('h3', { id }, title),
+    ...content
+  );
 }

@@ -3,9 +3,9 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { Button, h, rich } from './dom';
-import { ICapabilities, IOperation, IRow, Values } from './formapi';
-import { escaped, setting, valueAt } from './formdocument';
-import { Field, freshId, standardText } from './formfields';
+import { ICapabilities, IOffers, IOperation, IRow, ISku, Values } from './formapi';
+import { escaped, removing, setting, valueAt } from './formdocument';
+import { Field, freshId, isShown, offerNames, standardText } from './formfields';
 import { authOf, IAuth, imageIndex, settingAuth, settingImage } from './formimage';
 import { Table } from './formtable';
 import { IProblem } from './model';
@@ -13,6 +13,10 @@ import { memoryWords } from './quantities';
 
 const NAME = /^[a-z][a-z0-9]{0,62}$/;
 const IMAGE = '/prerequisites/*/uri';
+const SKU = '/extras/hivedScheduler/taskRoles/*/skuType';
+const SKUS = '/extras/hivedScheduler/taskRoles/*/skuNum';
+/** Where else than in their own place roles are named. */
+const OF_ROLES = ['/extras/paijupyter/roles', '/extras/hivedScheduler/taskRoles'];
 /** Which of what a profile has a row takes from. */
 const CAPACITY: Record<string, string> = {
   '/taskRoles/*/resourcePerInstance/gpu': 'gpu',
@@ -37,7 +41,7 @@ export class Roles {
     const add = h('button', { type: 'button', class: 'jp-Pai-link' }, trans.__('Add a role'));
     add.addEventListener('click', () => this._add());
     this._images.id = freshId();
-    this.offer([]);
+    this.offer({ virtualClusters: [], skus: {}, storages: [], images: [] });
     this.node = h(
       'div',
       { class: 'jp-PaiRoles', 'data-path': '/taskRoles' },
@@ -48,7 +52,7 @@ export class Roles {
     );
   }
 
-  show(values: Values, capabilities: ICapabilities | null): void {
+  show(values: Values, capabilities: ICapabilities | null, kind: string): void {
     const names = Object.keys((values.taskRoles ?? {}) as Values);
     if (names.join() !== [...this._cards.keys()].join()) {
       for (const [name, card] of this._cards) {
@@ -62,13 +66,15 @@ export class Roles {
       ordered.forEach(([name, card]) => this._cards.set(name, card));
       this._body.append(...ordered.map(([, card]) => card.node));
     }
-    this._cards.forEach(card => card.show(values, capabilities, names.length));
+    const skus = skusOf(values, this._skus);
+    this._cards.forEach(card => card.show(values, { capabilities, kind, skus, roles: names.length }));
   }
 
-  /** Images to choose from, beside those of the profiles. */
-  offer(images: string[]): void {
+  /** Images to choose from, beside those of the profiles, and the SKU types of virtual clusters. */
+  offer({ images, skus }: IOffers): void {
     const all = [...new Set([...this.options.images, ...images])];
     this._images.replaceChildren(...all.map(value => h('option', { value })));
+    this._skus = skus;
   }
 
   complain(of: (path: string) => IProblem[]): void {
@@ -122,20 +128,22 @@ export class Roles {
   private _copy(name: string): void {
     const fresh = this._fresh(name);
     const patch: IOperation[] = [{ op: 'copy', from: `/taskRoles/${name}`, path: `/taskRoles/${fresh}` }];
-    const extras = `/extras/paijupyter/roles/${name}`;
-    if (valueAt(this.options.values(), extras) !== undefined) {
-      patch.push({ op: 'copy', from: extras, path: `/extras/paijupyter/roles/${fresh}` });
+    for (const place of this._places(name)) {
+      patch.push({ op: 'copy', from: `${place}/${escaped(name)}`, path: `${place}/${fresh}` });
     }
     this.options.edit(...patch);
   }
 
   private _remove(name: string): void {
     const patch: IOperation[] = [{ op: 'remove', path: `/taskRoles/${escaped(name)}` }];
-    const extras = `/extras/paijupyter/roles/${escaped(name)}`;
-    if (valueAt(this.options.values(), extras) !== undefined) {
-      patch.push({ op: 'remove', path: extras });
+    for (const place of this._places(name)) {
+      patch.push(...removing(this.options.values(), `${place}/${escaped(name)}`));
     }
     this.options.edit(...patch);
+  }
+
+  private _places(name: string): string[] {
+    return OF_ROLES.filter(place => valueAt(this.options.values(), `${place}/${escaped(name)}`) !== undefined);
   }
 
   private _rename(name: string, to: string): string {
@@ -149,9 +157,8 @@ export class Roles {
       const patch: IOperation[] = [
         { op: 'move', from: `/taskRoles/${escaped(name)}`, path: `/taskRoles/${escaped(to)}` }
       ];
-      const extras = `/extras/paijupyter/roles/${escaped(name)}`;
-      if (valueAt(this.options.values(), extras) !== undefined) {
-        patch.push({ op: 'move', from: extras, path: `/extras/paijupyter/roles/${escaped(to)}` });
+      for (const place of this._places(name)) {
+        patch.push({ op: 'move', from: `${place}/${escaped(name)}`, path: `${place}/${escaped(to)}` });
       }
       this.options.edit(...patch);
     }
@@ -159,9 +166,20 @@ export class Roles {
   }
 
   private readonly _cards = new Map<string, RoleCard>();
+  private _skus: IOffers['skus'] = {};
   private readonly _body = h('div');
   private readonly _images = h('datalist');
   private readonly _said = h('div', { class: 'jp-PaiField-said' });
+}
+
+/** What a card shows beside the document. */
+interface ISurroundings {
+  capabilities: ICapabilities | null;
+  /** Of the profile. */
+  kind: string;
+  skus: Record<string, ISku>;
+  /** How many there are. */
+  roles: number;
 }
 
 interface IRoleActions {
@@ -218,10 +236,16 @@ class RoleCard {
     );
   }
 
-  show(values: Values, capabilities: ICapabilities | null, count: number): void {
-    this._remove.reason = count < 2 ? this.options.trans.__('A job has at least one role') : '';
+  show(values: Values, { capabilities, kind, skus, roles }: ISurroundings): void {
+    this._remove.reason = roles < 2 ? this.options.trans.__('A job has at least one role') : '';
     for (const [row, field] of this._fields) {
-      field.show(valueAt(values, this._place(row, values)));
+      const value = valueAt(values, this._place(row, values));
+      field.show(value);
+      field.node.hidden = !isShown(row, kind, value);
+      if (row.path === SKU && field instanceof Field) {
+        offerNames(field, Object.keys(skus));
+        this._showSku(field, skus[String(value)]);
+      }
       if (field instanceof Field && CAPACITY[row.path]) {
         field.aside = this._capacity(CAPACITY[row.path], capabilities);
       }
@@ -261,7 +285,34 @@ class RoleCard {
       made.input.setAttribute('list', this.images);
     }
     this._fields.set(row, made);
+    if (row.path === SKU) {
+      this._takeSku.textContent = trans.__('Take its resources');
+      this._takeSku.addEventListener('click', () => edit(...this._resources()));
+      made.node.append(this._takeSku);
+    }
     return made;
+  }
+
+  private _showSku(field: Field, sku: ISku | undefined): void {
+    const { trans } = this.options;
+    const said = [
+      sku?.gpu ? trans._n('%1 GPU', '%1 GPUs', sku.gpu) : '',
+      sku?.cpu ? trans._n('%1 CPU', '%1 CPUs', sku.cpu) : '',
+      sku?.memoryMB ? memoryWords(sku.memoryMB) : ''
+    ].filter(Boolean);
+    this._sku = sku;
+    this._takeSku.hidden = !said.length;
+    field.aside = said.length ? trans.__('Each cell has %1.', said.join(', ')) : '';
+  }
+
+  /** The resources of as many cells as the role asks for. */
+  private _resources(): IOperation[] {
+    const values = this.options.values();
+    const path = `/taskRoles/${escaped(this.name)}/resourcePerInstance`;
+    const cells = valueAt(values, SKUS.replace('*', escaped(this.name)));
+    const count = typeof cells === 'number' ? cells : 1;
+    const given = Object.entries(this._sku ?? {}).filter(([, amount]) => amount !== null);
+    return given.flatMap(([name, amount]) => setting(values, `${path}/${name}`, Math.floor(Number(amount) * count)));
   }
 
   private _setting(row: IRow, value: unknown): IOperation[] {
@@ -343,7 +394,17 @@ class RoleCard {
   private readonly _fields = new Map<IRow, Field | Table>();
   private readonly _authInputs = {} as Record<keyof IAuth, HTMLInputElement>;
   private readonly _remove: Button;
+  private _sku: ISku | undefined = undefined;
+  private readonly _takeSku = h('button', { type: 'button', class: 'jp-Pai-link', hidden: true });
   private readonly _summary = h('span', { class: 'jp-PaiField-aside' });
+}
+
+/** The SKU types of the virtual cluster that the document names; of all where it names none. */
+function skusOf(values: Values, offered: IOffers['skus']): Record<string, ISku> {
+  const named = valueAt(values, '/defaults/virtualCluster');
+  return typeof named === 'string' && named in offered
+    ? offered[named]
+    : Object.assign({}, ...Object.values(offered));
 }
 
 function isWide(row: IRow): boolean {

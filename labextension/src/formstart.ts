@@ -21,6 +21,10 @@ export interface IFormArguments {
   secrets?: Record<string, string>;
   resumeFrom?: string | null;
   cellFacts?: IFormContext['cell'];
+  /** Of a form that comes back: the job it is a copy of, whether it holds what nobody kept, the page's id. */
+  clones?: string | null;
+  unsaved?: boolean;
+  page?: string;
 }
 
 /** What a form works on. */
@@ -35,6 +39,8 @@ export interface IFormStart {
   /** The job it is a copy of, or null. */
   clones: string | null;
   resumeFrom: string | null;
+  /** Whether it holds what nobody has kept. */
+  unsaved: boolean;
 }
 
 export async function begin(
@@ -49,8 +55,9 @@ export async function begin(
     data: given.data ?? {},
     secrets: given.secrets ?? {},
     context: { surface: 'form', ...contextOf(given) },
-    clones: null,
-    resumeFrom: given.resumeFrom ?? null
+    clones: given.clones ?? null,
+    resumeFrom: given.resumeFrom ?? null,
+    unsaved: given.unsaved ?? false
   };
   if (given.document !== undefined) {
     return start;
@@ -89,6 +96,14 @@ function contextOf(given: IFormArguments): Partial<IFormContext> {
     ...(given.kernel ? { kernel: given.kernel } : {}),
     ...(given.cellFacts ? { cell: given.cellFacts } : {})
   };
+}
+
+/** What a form is opened with again after a reload, with what its document says now. */
+export function again(given: IFormArguments, start: IFormStart, now: Partial<IFormArguments>): IFormArguments {
+  const { folder, notebook, kernelspec, kernel } = given;
+  const place = Object.entries({ folder, notebook, kernelspec, kernel }).filter(([, value]) => value !== undefined);
+  const { package: sha256, data, resumeFrom, clones, context } = start;
+  return { ...Object.fromEntries(place), package: sha256, data, resumeFrom, clones, cellFacts: context.cell ?? null, ...now };
 }
 
 /** What a form is about, in few words. */

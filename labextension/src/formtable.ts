@@ -153,7 +153,9 @@ export class Table {
     this._lines.splice(at, 1);
     line.node.remove();
     if (line.key !== null) {
-      this.edit({ op: 'remove', path: this._place(line.key) });
+      // An empty table is none: servers refuse some of them.
+      const isLast = !this._lines.some(each => each.key !== null);
+      this.edit({ op: 'remove', path: isLast ? this.path : this._place(line.key) });
       this._renumber();
     }
   }
@@ -244,7 +246,7 @@ export class Table {
   private readonly _columns: string[];
   private _lines: ILine[] = [];
   private readonly _body = h('div', { class: 'jp-PaiTable' });
-  private readonly _said = h('div', { class: 'jp-PaiField-said' });
+  private readonly _said = h('div', { class: 'jp-PaiField-said', 'aria-live': 'polite' });
   private readonly _names = h('datalist');
 }
 

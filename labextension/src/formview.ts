@@ -2,15 +2,18 @@
 
 import type { IEditorFactoryService } from '@jupyterlab/codeeditor';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { ISignal, Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 
 import { CommandIDs, errorText, IContext, saveBlob } from './context';
 import { Button, h, rich, setText } from './dom';
-import { importText, pickJob, saveDefaults } from './formactions';
+import { pickJob, saveDefaults } from './formactions';
 import { FormApi, IOffers, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
 import { FormDocument, valueAt } from './formdocument';
+import { freshId } from './formfields';
+import { askText, withheld } from './formimport';
 import { FormParts } from './formparts';
-import { IFormStart } from './formstart';
+import { again, IFormArguments, IFormStart } from './formstart';
 import { confirm } from './formsubmit';
 import { IProblem } from './model';
 import { Planner } from './planner';
@@ -34,6 +37,7 @@ export class FormView extends Widget {
     private readonly api: FormApi,
     rows: IRow[],
     private readonly profiles: IProfile[],
+    private readonly given: IFormArguments,
     private readonly start: IFormStart,
     editors: IEditorFactoryService | null
   ) {
@@ -53,8 +57,9 @@ export class FormView extends Widget {
       secrets: start.secrets,
       values: () => this._document.values,
       edit: (...patch) => void this._document.apply(...patch),
-      changed: () => this._planner.later(),
-      choose: name => this._choose(name)
+      changed: () => this._later(),
+      choose: name => this._choose(name),
+      refresh: () => this._test(true)
     });
     this._plan = new PlanView(
       api,
@@ -67,7 +72,14 @@ export class FormView extends Widget {
       question => this._ask(question),
       (answer, error) => this._take(answer, error)
     );
-    this._yaml = editors && new YamlView(editors, trans, text => void this._document.setText(text));
+    this._yaml =
+      editors &&
+      new YamlView(
+        editors,
+        trans,
+        text => void this._document.setText(text),
+        () => this._tabs[1].focus()
+      );
     this._submit = new Button(
       trans.__('Submit'),
       '',
@@ -78,9 +90,33 @@ export class FormView extends Widget {
     this._build();
     this._document.changed.connect(this._onDocument, this);
     this._document.refused.connect((_, error) => this._say(errorText(error)));
-    this.ready = this._document.read();
+    this.ready = this._document.read().then(() => {
+      this._kept = this.start.unsaved ? null : this._document.text;
+    });
     void this.ready.then(() => this._repack());
     this._test();
+  }
+
+  /** What the form says has changed. */
+  get touched(): ISignal<this, void> {
+    return this._touched;
+  }
+
+  /** Whether it says something that nobody has submitted or exported. */
+  get unsaved(): boolean {
+    return this._kept !== this._document.text;
+  }
+
+  /** What it can be opened with again: never with the value of a secret, and never with a text that hides one. */
+  async draft(): Promise<IFormArguments> {
+    await this._document.idle();
+    if (!this._document.broken) {
+      const { text, values } = this._document;
+      const { patch } = withheld(values);
+      this._draft = patch.length ? (await this.api.edit(text, patch)).text : text;
+    }
+    const [document, profile, secrets] = [this._draft, this._profile, this._parts.references];
+    return again(this.given, this.start, { document, profile, secrets, unsaved: this.unsaved });
   }
 
   dispose(): void {
@@ -102,8 +138,9 @@ export class FormView extends Widget {
 
   private _build(): void {
     const trans = this._trans;
+    const id = freshId();
     const tab = (name: string, label: string): HTMLButtonElement => {
-      const made = h('button', { type: 'button', role: 'tab', id: `${this.id}-${name}`, 'data-tab': name }, label);
+      const made = h('button', { type: 'button', role: 'tab', id: `${id}-${name}`, 'data-tab': name }, label);
       made.addEventListener('click', () => this._show(name));
       return made;
     };
@@ -138,6 +175,7 @@ export class FormView extends Widget {
     });
     this.node.append(
       bar,
+      this._notice,
       h('div', { class: 'jp-PaiForm-columns' }, this._left, this._plan.node),
       h('div', { class: 'jp-PaiForm-foot' }, this._said, this._why, this._submit.node)
     );
@@ -149,8 +187,8 @@ export class FormView extends Widget {
     return [
       [
         trans.__('Import'),
-        trans.__('Take a job document from a file'),
-        () => importText(text => void this._document.setText(text))
+        trans.__('Take a job document from a file, or one that you paste'),
+        () => void this._import()
       ],
       [trans.__('Export'), trans.__('Save the job document as a file'), () => this._export()],
       [
@@ -172,6 +210,9 @@ export class FormView extends Widget {
       const chosen = each.dataset.tab === name;
       each.setAttribute('aria-selected', String(chosen));
       each.tabIndex = chosen ? 0 : -1;
+      if (chosen) {
+        this._left.setAttribute('aria-labelledby', each.id);
+      }
     }
     this._parts.node.hidden = isYaml;
     if (this._yaml) {
@@ -190,6 +231,11 @@ export class FormView extends Widget {
       this._parts.show(values);
     }
     this._say('');
+    this._later();
+  }
+
+  private _later(): void {
+    this._touched.emit();
     this._planner.later();
     this._drawStale();
   }
@@ -227,7 +273,7 @@ export class FormView extends Widget {
     const plan = await this.api.plan(question);
     const known = new Set(found.map(each => each.path));
     const rest = plan.problems.filter(each => each.code !== 'data-not-sent' || !known.has(each.path));
-    return { plan, problems: [...found, ...(this._pack?.problems ?? []), ...rest] };
+    return { plan, problems: worstFirst([...found, ...(this._pack?.problems ?? []), ...rest]) };
   }
 
   private _take(answer: IAnswer | null, error: unknown): void {
@@ -278,16 +324,16 @@ export class FormView extends Widget {
   private _choose(profile: string | null): void {
     this._profile = profile;
     this._test();
-    this._planner.later();
-    this._drawStale();
+    this._later();
   }
 
   /** Ask what the profile has; the form is there before the answer. */
-  private _test(): void {
+  private _test(refresh = false): void {
     const name = this._profile ?? this.profiles.find(each => each.default)?.name;
     if (!name) {
       return;
     }
+    this._parts.suit(this.profiles.find(each => each.name === name)?.kind ?? '');
     this.api
       .test(name)
       .catch((error): ITested => ({ ok: false, message: errorText(error), hint: '', capabilities: null }))
@@ -297,14 +343,14 @@ export class FormView extends Widget {
         }
       })
       .catch(console.error);
-    void this._offer(name).then(found => this._parts.offer(found));
+    void this._offer(name, refresh).then(found => this._parts.offer(found));
   }
 
   /** What there is to choose from: what the profile's server offers, and the storages of any profile. */
-  private async _offer(profile: string): Promise<IOffers> {
-    const none = { virtualClusters: [], storages: [], images: [] };
+  private async _offer(profile: string, refresh: boolean): Promise<IOffers> {
+    const none = { virtualClusters: [], skus: {}, storages: [], images: [] };
     const [offers, storages] = await Promise.all([
-      this.api.offers(profile).catch(() => none),
+      this.api.offers(profile, refresh).catch(() => none),
       this.api.storages(profile).catch((): string[] => [])
     ]);
     const names = new Set([...storages, ...offers.storages.map(each => each.name)]);
@@ -330,6 +376,7 @@ export class FormView extends Widget {
         ? await this.api.clone(this.start.clones, submission)
         : await this.api.submit(submission);
       this.context.store.take(job);
+      this._keep();
       this._say(this._trans.__('%1 is submitted.', job.name));
       await this.context.commands.execute(CommandIDs.openJob, { id: job.id });
     } catch (error) {
@@ -349,9 +396,44 @@ export class FormView extends Widget {
     }
   }
 
+  /** Take a document from outside; say what was made of it. */
+  private async _import(): Promise<void> {
+    const text = await askText(this._trans);
+    if (text === null) {
+      return;
+    }
+    await this._document.setText(text);
+    if (this._document.broken) {
+      this._show('yaml');
+      return;
+    }
+    const changes = this._document.problems.filter(each => each.code === 'old-protocol');
+    const { names, patch } = withheld(this._document.values);
+    if (patch.length) {
+      await this._document.apply(...patch);
+    }
+    const said = names.map(name => this._trans.__('The value of `%1` was taken out; give it as a secret.', name));
+    this._tell([...changes.map(each => [each.message, each.hint].filter(Boolean).join(' ')), ...said]);
+  }
+
+  /** Say something of what was imported, until it is taken away. */
+  private _tell(said: string[]): void {
+    const close = h('button', { type: 'button', class: 'jp-Pai-link' }, this._trans.__('Close the list'));
+    close.addEventListener('click', () => this._notice.replaceChildren());
+    const list = h('ul', {}, ...said.map(each => h('li', {}, ...rich(each))));
+    this._notice.replaceChildren(...(said.length ? [h('strong', {}, this._trans.__('What was changed')), list, close] : []));
+  }
+
+  /** What the form says now is kept somewhere else. */
+  private _keep(): void {
+    this._kept = this._document.text;
+    this._touched.emit();
+  }
+
   private _export(): void {
     const name = valueAt(this._document.values, '/name');
     saveBlob(new Blob([this._document.text], { type: 'text/yaml' }), `${typeof name === 'string' ? name : 'job'}.yaml`);
+    this._keep();
   }
 
   private async _saveDefaults(): Promise<void> {
@@ -381,9 +463,18 @@ export class FormView extends Widget {
   private _pack: IPackage | null = null;
   private _data: Record<string, string>;
   private _answer: IAnswer | null = null;
+  private _kept: string | null = null;
+  private _draft = '';
+  private readonly _touched = new Signal<this, void>(this);
+  private readonly _notice = h('div', { class: 'jp-PaiForm-notice', role: 'status' });
   private readonly _left = h('div', { class: 'jp-PaiForm-left' });
   private readonly _said = h('span', { class: 'jp-PaiForm-said', role: 'status' });
-  private readonly _why = h('span', { class: 'jp-PaiForm-why' });
+  private readonly _why = h('span', { class: 'jp-PaiForm-why', 'aria-live': 'polite' });
+}
+
+function worstFirst(problems: IProblem[]): IProblem[] {
+  const rank = { error: 0, warning: 1, hint: 2 };
+  return [...problems].sort((one, other) => rank[one.severity] - rank[other.severity]);
 }
 
 function withLines(problems: IProblem[]): IProblem[] {

@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { errorText } from './context';
-import { h, rich, setAttribute } from './dom';
+import { h, rich, setAttribute, setText } from './dom';
 import { FormApi, IPackage, IPlan } from './formapi';
 import { IProblem } from './model';
 import { memoryWords } from './quantities';
@@ -25,6 +25,17 @@ export function tasksText(plan: IPlan, trans: TranslationBundle): string {
   return said.join(', ');
 }
 
+/** `2 Jobs`, `1 Service`: a cluster's words for its objects are the same in all languages. */
+function objectsText(kind: string, count: number, trans: TranslationBundle): string {
+  if (kind === 'process') {
+    return trans._n('%1 process', '%1 processes', count);
+  }
+  if (kind === 'package') {
+    return trans._n('%1 package', '%1 packages', count);
+  }
+  return count === 1 ? `1 ${kind}` : `${count} ${kind.replace(/([^aeiou])y$/, '$1ie').replace(/(s|x|ch|sh)$/, '$1e')}s`;
+}
+
 export class PlanView {
   readonly node: HTMLElement;
 
@@ -44,7 +55,8 @@ export class PlanView {
     this.node = h(
       'section',
       { class: 'jp-PaiPlan', 'aria-label': trans.__('Plan') },
-      h('div', { class: 'jp-PaiPlan-head' }, this._name, this._verdict),
+      h('h3', { class: 'jp-PaiPlan-head' }, this._name, this._verdict),
+      this._count,
       this._body
     );
     this._files.addEventListener('toggle', () => void this._fillFiles());
@@ -193,6 +205,13 @@ export class PlanView {
   }
 
   private _problems(problems: IProblem[]): HTMLElement {
+    const count = (severity: string): number => problems.filter(each => each.severity === severity).length;
+    const [errors, warnings] = [count('error'), count('warning')];
+    const told = [
+      errors ? this.trans._n('%1 error', '%1 errors', errors) : '',
+      warnings ? this.trans._n('%1 warning', '%1 warnings', warnings) : ''
+    ];
+    setText(this._count, told.filter(Boolean).join(', '));
     const items = problems.map(problem => {
       const place = placeText(problem, this.trans);
       const button = place && h('button', { type: 'button', class: 'jp-Pai-link' }, place);
@@ -203,7 +222,7 @@ export class PlanView {
       return h(
         'li',
         { 'data-severity': problem.severity, 'data-code': problem.code },
-        h('span', { 'aria-label': problem.severity, role: 'img' }, SIGNS[problem.severity]),
+        h('span', { 'aria-label': severityText(problem, this.trans), role: 'img' }, SIGNS[problem.severity]),
         ' ',
         button,
         button && ' ',
@@ -224,7 +243,7 @@ export class PlanView {
       const kind = String(each.kind ?? '');
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     }
-    const said = [...kinds].map(([kind, count]) => `${kind} ×${count}`).join(', ');
+    const said = [...kinds].map(([kind, count]) => objectsText(kind, count, trans)).join(', ');
     const text = plan.submittedDocument || JSON.stringify(plan.objects, null, 2);
     return h(
       'div',
@@ -253,6 +272,7 @@ export class PlanView {
 
   private readonly _name = h('strong', { class: 'jp-PaiPlan-name' });
   private readonly _verdict = h('span', { class: 'jp-PaiPlan-verdict', role: 'status' });
+  private readonly _count = h('div', { class: 'jp-PaiPlan-count', role: 'status' });
   private readonly _body = h('div', { class: 'jp-PaiPlan-body' });
   private readonly _files = h('details');
   private readonly _list = h('ul', { class: 'jp-PaiPlan-files' });
@@ -262,6 +282,10 @@ export class PlanView {
 
 function row(label: string, text: string): HTMLElement {
   return h('div', { class: 'jp-PaiPlan-row' }, h('span', { class: 'jp-PaiPlan-label' }, label), h('span', {}, text));
+}
+
+function severityText({ severity }: IProblem, trans: TranslationBundle): string {
+  return { error: trans.__('error'), warning: trans.__('warning'), hint: trans.__('hint') }[severity];
 }
 
 function placeText(problem: IProblem, trans: TranslationBundle): string {

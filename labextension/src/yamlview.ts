@@ -51,17 +51,28 @@ function decorations(state: EditorState, problems: IProblem[]): DecorationSet {
 export class YamlView {
   readonly node: HTMLElement;
 
-  /** @param typed - gets the text a moment after somebody has typed. */
+  /**
+   * @param typed - gets the text a moment after somebody has typed.
+   * @param leave - called for Escape: Tab indents, so that nothing else leads out by keyboard.
+   */
   constructor(
     factory: IEditorFactoryService,
     trans: TranslationBundle,
-    private readonly typed: (text: string) => void
+    private readonly typed: (text: string) => void,
+    leave: () => void
   ) {
     const host = h('div', { class: 'jp-PaiYaml-editor' });
     this._model = new CodeEditor.Model({ mimeType: 'text/x-yaml' });
     const extensions: Extension[] = [
       marks,
-      EditorView.contentAttributes.of({ 'aria-label': trans.__('Job document') })
+      EditorView.contentAttributes.of({ 'aria-label': trans.__('Job document; Escape leaves it') }),
+      EditorView.domEventHandlers({
+        keydown: event => {
+          if (event.key === 'Escape' && !event.defaultPrevented) {
+            leave();
+          }
+        }
+      })
     ];
     this._editor = factory.newDocumentEditor({
       host,

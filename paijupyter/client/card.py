@@ -339,7 +339,7 @@ def _objects(objects: Sequence[object]) -> str:
     if len(objects) <= _OBJECTS:
         return ", ".join(map(_object, objects))
     kinds = Counter(str(each["kind"]) if isinstance(each, Mapping) else str(each) for each in objects)
-    return ", ".join(f"{number} × {kind}" for kind, number in kinds.items())
+    return ", ".join(words.count(number, kind) for kind, number in kinds.items())
 
 
 def _object(found: object) -> str:

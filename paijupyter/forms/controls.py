@@ -208,11 +208,43 @@ class TableControl(_Base):
         return from_pairs(self.row.pattern, self._pairs(), self._before)
 
 
+class FlagsControl(_Base):
+    """A mapping of yes and no."""
+
+    def __init__(self, row: Row, changed: Changed) -> None:
+        super().__init__(row, changed)
+        self._before: Mapping[str, Any] = {}
+        self.boxes = {
+            name: ipywidgets.Checkbox(description=name, indent=False, layout={"width": "auto"})
+            for name in row.choices
+        }
+        for box in self.boxes.values():
+            box.observe(self._typed, "value")
+        boxes = ipywidgets.HBox(list(self.boxes.values()), layout={"flex_flow": "row wrap"})
+        self.widget = ipywidgets.HBox([heading(row.label, row.help), ipywidgets.VBox([boxes, self._said])])
+
+    def show(self, data: Mapping[str, Any]) -> None:
+        """Show what a document says."""
+        before = at(data, self.row.path)
+        self._before = before if isinstance(before, Mapping) else {}
+        if not self.pending:
+            with self._quiet():
+                for name, box in self.boxes.items():
+                    box.value = self._before.get(name) is True
+
+    def _entered(self) -> Any:
+        chosen = {name: box.value for name, box in self.boxes.items()}
+        kept = {**self._before, **{name: on for name, on in chosen.items() if on or name in self._before}}
+        return kept if any(chosen.values()) or set(kept) - set(chosen) else None
+
+
 def control(row: Row, changed: Changed) -> Control:
     """Make the control of a field."""
+    if row.widget == "flags":
+        return FlagsControl(row, changed)
     if row.widget in ("select", "switch"):
         return ChoiceControl(row, changed)
-    return TableControl(row, changed) if row.widget == "table" else TextControl(row, changed)
+    return TableControl(row, changed) if row.widget in ("table", "kinds") else TextControl(row, changed)
 
 
 def heading(label: str, explanation: str) -> Any:

@@ -11,6 +11,7 @@ from paijupyter.protocol.values import keys_of, pointer
 Patch = list[dict[str, Any]]
 _ROLES = "/taskRoles"
 _EXTRAS = "/extras/paijupyter/roles"
+_OF_ROLES = (_EXTRAS, "/extras/hivedScheduler/taskRoles")  # where else roles are named
 _SECRETS = "/secrets"
 
 
@@ -104,15 +105,19 @@ def add_role(data: Mapping[str, Any], like: str | None = None) -> Patch:
         raise UsageProblem(f"Role `{like}` does not exist.")
     name = _free(roles, like or "worker")
     if like is not None:
-        role, extras = roles[like], at(data, pointer(_EXTRAS, like))
+        role = roles[like]
+        extras = {place: at(data, pointer(place, like)) for place in _OF_ROLES}
     else:
         image = next((role.get("dockerImage") for role in roles.values() if isinstance(role, dict)), "image")
         resources = {"cpu": DEFAULT_CPU, "memoryMB": DEFAULT_MEMORY_MB, "gpu": 0}
         role = {"instances": 1, "dockerImage": image, "resourcePerInstance": resources, "commands": []}
-        extras = {"limitMemory": False}  # what nobody asked for shall end nobody's task
+        extras = {_EXTRAS: {"limitMemory": False}}  # what nobody asked for shall end nobody's task
     patch: Patch = [{"op": "add", "path": pointer(_ROLES, name), "value": role}]
-    if extras:
-        patch.append({"op": "add", "path": pointer(_EXTRAS, name), "value": extras})
+    patch += [
+        {"op": "add", "path": pointer(place, name), "value": value}
+        for place, value in extras.items()
+        if value
+    ]
     return patch
 
 
@@ -124,7 +129,8 @@ def remove_role(data: Mapping[str, Any], name: str) -> Patch:
     """
     if len(at(data, _ROLES) or {}) < 2:
         raise UsageProblem(f"Role `{name}` is the only one, and a job has at least one.")
-    return [{"op": "remove", "path": pointer(_ROLES, name)}, *change(data, pointer(_EXTRAS, name), None)]
+    rest = [each for place in _OF_ROLES for each in change(data, pointer(place, name), None)]
+    return [{"op": "remove", "path": pointer(_ROLES, name)}, *rest]
 
 
 def rename_role(data: Mapping[str, Any], name: str, new: str) -> Patch:
@@ -141,8 +147,11 @@ def rename_role(data: Mapping[str, Any], name: str, new: str) -> Patch:
     if new in (at(data, _ROLES) or {}):
         raise UsageProblem(f"Role `{new}` exists already.", "Give each role a name of its own.")
     patch: Patch = [{"op": "move", "from": pointer(_ROLES, name), "path": pointer(_ROLES, new)}]
-    if at(data, pointer(_EXTRAS, name)) is not None:
-        patch.append({"op": "move", "from": pointer(_EXTRAS, name), "path": pointer(_EXTRAS, new)})
+    patch += [
+        {"op": "move", "from": pointer(place, name), "path": pointer(place, new)}
+        for place in _OF_ROLES
+        if at(data, pointer(place, name)) is not None
+    ]
     return patch
 
 

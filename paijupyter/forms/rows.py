@@ -12,7 +12,7 @@ from paijupyter.protocol.values import pointer
 
 Section = Literal["what", "where", "with", "advanced", "role", "customize"]
 _HEADS = ("/taskRoles/*/instances", "/taskRoles/*/commands", "/taskRoles/*/resourcePerInstance/gpu")
-_ROLES = ("/taskRoles/*", "/extras/paijupyter/roles/*")
+_ROLES = ("/taskRoles/*", "/extras/paijupyter/roles/*", "/extras/hivedScheduler/taskRoles/*")
 _IMAGES = "/prerequisites/*"
 _OWN_PARTS = ("/taskRoles", "/secrets")  # cards of roles and rows of secrets are no single fields
 
@@ -31,7 +31,7 @@ class Row:
         unit: of a number, or "".
         default: what happens when it is left out, in words, or "".
         required: whether a job cannot do without.
-        choices: the only values it may have; () where it is free.
+        choices: the only values it may have, or the names of its yes and no; () where it is free.
         is_list: whether its lines are items of a list.
         role: the role it belongs to, or "".
     """
@@ -88,7 +88,7 @@ def _row(field: Mapping[str, Any], path: str, section: Section, label: str = "",
         unit=str(field["unit"]),
         default="" if field["default"] is None else str(field["default"]),
         required=bool(field["required"]),
-        choices=tuple(map(str, schema.get("enum") or ())),
+        choices=tuple(map(str, schema.get("enum") or schema.get("properties") or ())),
         is_list=schema.get("type") == "array",
         role=role,
     )

@@ -11,7 +11,8 @@ from paijupyter.forms.rows import Row
 
 Pair = tuple[str, str]
 _STORAGES = "/storages"
-_LISTS = (_STORAGES, "/data")
+_KINDS = {"/com.microsoft.pai.runtimeplugin": "plugin", "/prerequisites": "name"}  # and what names an item
+_LISTS = (_STORAGES, "/data", *_KINDS)
 _EXACT_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -72,6 +73,8 @@ def pairs(path: str, value: Any) -> list[Pair]:
         return [(str(name), _plain(item)) for name, item in value.items()]
     if not isinstance(value, list):
         return []
+    if (key := _named_by(path)) is not None:
+        return [(str(item[key]), _rest(item, key)) for item in value if _is_shown(item, key)]
     said = _mount if path.endswith(_STORAGES) else _source
     return [(str(item["name"]), said(item)) for item in value if isinstance(item, Mapping) and "name" in item]
 
@@ -89,23 +92,55 @@ def from_pairs(path: str, rows: Sequence[Pair], before: Any = None) -> Any:
     """
     named = [(name.strip(), text) for name, text in rows if name.strip()]
     names = [name for name, _ in named]
+    key = _named_by(path)
     twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    if twice is not None and key is None:
         raise UsageProblem(f"Name `{twice}` is given twice.", "Give each name once.")
+    # What this table does not show stays, before the rest.
+    hidden = [item for item in before or () if not _is_shown(item, key)] if key else []
     if not named:
-        return None
+        return hidden or None
     items = before.values() if isinstance(before, Mapping) else before or ()
+    items = [item for item in items if _is_shown(item, key)] if key else items
     kept = dict(zip(pairs(path, before), items, strict=False))
     read = _reader(path)
     found = [kept[pair] if pair in kept else read(*pair) for pair in named]
-    return found if path.endswith(_LISTS) else dict(zip(names, found, strict=True))
+    return [*hidden, *found] if path.endswith(_LISTS) else dict(zip(names, found, strict=True))
 
 
 def _reader(path: str) -> Callable[[str, str], Any]:
+    if (key := _named_by(path)) is not None:
+        return lambda name, text: _of_kind(key, name, text)
     for end, read in ((_STORAGES, _storage), ("/data", _data_item), ("/ports", _count), ("/env", _variable)):
         if path.endswith(end):
             return read
     return _parameter
+
+
+def _named_by(path: str) -> str | None:
+    """Return the member that names an item, where a table shows items of several kinds; else None."""
+    return next((key for end, key in _KINDS.items() if path.endswith(end)), None)
+
+
+def _is_shown(item: Any, key: str) -> bool:
+    """Say whether an item has a row: images have fields of their own."""
+    return isinstance(item, Mapping) and key in item and item.get("type") != "dockerimage"
+
+
+def _rest(item: Mapping[str, Any], key: str) -> str:
+    return _plain({name: value for name, value in item.items() if name != key})
+
+
+def _of_kind(key: str, name: str, text: str) -> dict[str, Any]:
+    try:
+        rest = json.loads(text or "{}")
+    except ValueError:
+        rest = None
+    if not isinstance(rest, dict):
+        raise UsageProblem(
+            f"The rest of `{name}` must be an object as JSON.", 'For example {"parameters": {}}.'
+        )
+    return {key: name, **rest}
 
 
 def _plain(value: Any) -> str:

@@ -6,41 +6,9 @@ surfaces read this table without loading pydantic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
-
+from paijupyter.protocol.field import Field as Field
+from paijupyter.protocol.original_fields import ORIGINAL_FIELDS
 from paijupyter.protocol.roles import DEFAULT_CPU, DEFAULT_MEMORY_MB
-
-Level = Literal["basic", "advanced"]
-Widget = Literal["text", "number", "select", "switch", "lines", "table", "roles", "memory", "duration"]
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a job.
-
-    Attributes:
-        path: JSON Pointer into the document; ``*`` stands for each name of a role, parameter or label.
-        label: the words beside it in the form, sentence case.
-        help: one sentence on what it does.
-        unit: of a number, or "".
-        level: whether the form shows it at once or when unfolded.
-        flag: the option of magic and command line, or "" where it is part of another (``--role``).
-        widget: how the form shows it.
-        default: what happens when it is left out, as a value or in words; None: nothing is set.
-        required: whether a job cannot do without.
-    """
-
-    path: str
-    label: str
-    help: str
-    unit: str = ""
-    level: Level = "basic"
-    flag: str = ""
-    widget: Widget = "text"
-    default: Any = None
-    required: bool = False
-
 
 _ROLE = "/taskRoles/*"
 _RESOURCES = f"{_ROLE}/resourcePerInstance"
@@ -245,6 +213,16 @@ FIELDS: tuple[Field, ...] = (
         default="if-missing on this machine, never on clusters",
     ),
     Field(
+        f"{_EXTRAS}/build",
+        "Build image",
+        "Build an image that has the requirements, on the cluster, once.",
+        level="advanced",
+        flag="--build",
+        widget="switch",
+        default=False,
+        profiles=("kubernetes",),
+    ),
+    Field(
         f"{_EXTRAS}/timeLimit",
         "Time limit",
         "Longest time one attempt may run, for example 2h30m.",
@@ -279,4 +257,21 @@ FIELDS: tuple[Field, ...] = (
         flag="--virtual-cluster",
         default="the profile's",
     ),
+    Field(
+        f"{_EXTRAS}/kubernetes/priorityClass",
+        "Priority class",
+        "Name of the cluster's PriorityClass that the pods get.",
+        level="advanced",
+        default="the profile's",
+        profiles=("kubernetes",),
+    ),
+    Field(
+        "/extras/gangAllocation",
+        "Start together",
+        "Whether all tasks wait for each other at the start and none begins alone.",
+        level="advanced",
+        widget="switch",
+        default="true",
+    ),
+    *ORIGINAL_FIELDS,
 )

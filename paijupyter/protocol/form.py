@@ -10,7 +10,8 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from paijupyter.protocol.fields import FIELDS, Field
+from paijupyter.protocol import fields as _table
+from paijupyter.protocol.field import Field
 
 _DEPTH = 4
 _KEPT = ("type", "enum", "const", "minimum", "maximum", "pattern", "minLength", "maxLength", "format")
@@ -21,12 +22,23 @@ def form_rows() -> tuple[dict[str, Any], ...]:
     """Return one object per row of the table, in its order.
 
     Each has the members of :class:`Field` and ``section`` (``what``, ``role``, ``with`` or ``advanced``: the
-    part of a form it belongs to) and ``schema``, a JSON schema of its value without references.
+    part of a form it belongs to) and ``schema``, a JSON schema of its value without references. The items of
+    a list of several kinds have ``kinds`` instead: ``key``, the member that tells them apart, and ``of``, a
+    schema for each of its values.
     """
     from paijupyter.protocol.models import document_schema
 
     whole = document_schema()
-    return tuple({**asdict(row), "section": section(row), "schema": _value(whole, row)} for row in FIELDS)
+    return tuple(
+        {
+            **asdict(row),
+            "profiles": list(row.profiles),
+            "elsewhere": list(row.elsewhere),
+            "section": section(row),
+            "schema": _value(whole, row),
+        }
+        for row in _table.FIELDS
+    )
 
 
 def section(row: Field) -> str:
@@ -42,7 +54,36 @@ def _value(whole: Mapping[str, Any], row: Field) -> dict[str, Any]:
     nodes = list(_alternatives(whole, whole))
     for key in row.path.strip("/").split("/"):
         nodes = [found for node in nodes for found in _members(whole, node, key)]
-    return _plain(whole, nodes, _DEPTH)
+    if row.widget != "kinds":
+        return _plain(whole, nodes, _DEPTH)
+    (items,) = (list(_alternatives(whole, node["items"])) for node in nodes)
+    return {"type": "array", "items": {"type": "object", "kinds": _kinds(whole, items, row.elsewhere)}}
+
+
+def _kinds(
+    whole: Mapping[str, Any], alternatives: list[Mapping[str, Any]], elsewhere: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return the kinds of a list's items by the value of the member that tells them apart."""
+    said = [
+        {key: each.get("enum") or [each["const"]] for key, each in node["properties"].items() if _tells(each)}
+        for node in alternatives
+    ]
+    key = next(
+        key for key in said[0] if all(key in each for each in said) and key in alternatives[0]["required"]
+    )
+    return {
+        "key": key,
+        "of": {
+            kind: _plain(whole, [node], _DEPTH - 1)
+            for node, each in zip(alternatives, said, strict=True)
+            for kind in each[key]
+            if kind not in elsewhere
+        },
+    }
+
+
+def _tells(schema: Mapping[str, Any]) -> bool:
+    return isinstance(schema.get("const"), str) or "enum" in schema
 
 
 def _alternatives(whole: Mapping[str, Any], node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -72,7 +113,10 @@ def _plain(whole: Mapping[str, Any], nodes: list[Mapping[str, Any]], depth: int)
     if depth == 0:
         return plain
     below = {
-        key: _plain(whole, list(_alternatives(whole, each)), depth - 1)
+        key: {
+            **_plain(whole, list(_alternatives(whole, each)), depth - 1),
+            **{word: each[word] for word in ("description", "examples") if word in each},
+        }
         for key, each in node.get("properties", {}).items()
     }
     if below:

@@ -170,6 +170,12 @@ class DataItem(_Model):
     secret: str | None = None
 
 
+class KubernetesExtras(_Open):
+    """Options of the pods; what else there is, the backend checks."""
+
+    priority_class: str | None = None
+
+
 class PaiJupyterExtras(_Model):
     """All that the protocol has no field for, in ``extras.paijupyter``."""
 
@@ -181,11 +187,12 @@ class PaiJupyterExtras(_Model):
     notebook: Notebook | None = None
     requirements: str | None = None
     install: Literal["never", "if-missing", "always"] | None = None
+    build: bool = False
     time_limit: Annotated[int, Field(ge=1)] | None = None
     barrier_timeout: Annotated[int, Field(ge=1)] | None = None
     python: str | None = None
     data: list[DataItem] = Field(default_factory=list)
-    kubernetes: dict[str, Any] | None = None
+    kubernetes: KubernetesExtras | None = None
     openpai: dict[str, Any] | None = None
 
 
@@ -196,10 +203,141 @@ class StorageUse(_Open):
     mount_path: str | None = None
 
 
+class _Plugin(_Open):
+    failure_policy: Annotated[
+        Literal["fail", "ignore"], Field(description="Whether its failure is one of the task.")
+    ] = "fail"
+    taskroles: Annotated[
+        list[RoleName] | None, Field(description="Roles that get it, one a line; else all.")
+    ] = None
+
+
+class UserSsh(_Open):
+    """Public key of who may log in."""
+
+    type: Literal["custom"] = "custom"
+    value: Annotated[str, Field(description="Your public key, as in `~/.ssh/id_ed25519.pub`.")]
+
+
+class SshParameters(_Open):
+    """Of the plug-in ssh."""
+
+    jobssh: Annotated[
+        bool, Field(description="Tasks can log in to each other by name, as `ssh worker-0`.")
+    ] = False
+    sshbarrier: Annotated[bool, Field(description="Commands wait until all tasks can be logged in to.")] = (
+        False
+    )
+    sshbarrier_timeout: Annotated[int | None, Field(ge=1, description="Minutes that they wait.")] = None
+    userssh: UserSsh | None = None
+
+
+class SshPlugin(_Plugin):
+    """Logins between tasks, and from outside."""
+
+    plugin: Literal["ssh"]
+    parameters: Annotated[SshParameters | None, Field(examples=[{"jobssh": True}])] = None
+
+
+class TensorboardParameters(_Open):
+    """Of the plug-in tensorboard."""
+
+    port: Annotated[int, Field(ge=1, le=65535, description="Port of the node; must be free there.")]
+    logdir: Annotated[dict[DataName, str], Field(description="Folders of logs in the task, by name.")]
+
+
+class TensorboardPlugin(_Plugin):
+    """TensorBoard beside the first task of the first role."""
+
+    plugin: Literal["tensorboard"]
+    parameters: Annotated[
+        TensorboardParameters,
+        Field(examples=[{"port": 10000, "logdir": {"tensorboard": "/mnt/tensorboard"}}]),
+    ]
+
+
+class StorageParameters(_Open):
+    """Of the plug-in teamwise_storage."""
+
+    storage_config_names: Annotated[list[str], Field(description="Names of storages, one a line.")]
+
+
+class StoragePlugin(_Plugin):
+    """Storages of the team, by the older way; today ``extras.storages``."""
+
+    plugin: Literal["teamwise_storage"]
+    parameters: StorageParameters | None = None
+
+
+class GitParameters(_Open):
+    """Of the plug-in git."""
+
+    repo_uri: str = Field(alias="repo_uri", description="Address of the repository.")
+    options: Annotated[list[str] | None, Field(description="Options of `git clone`, one a line.")] = None
+    clone_dir: str | None = Field(None, alias="clone_dir", description="Folder in the task.")
+
+
+class GitPlugin(_Plugin):
+    """A repository that is cloned before the commands."""
+
+    plugin: Literal["git"]
+    parameters: GitParameters
+
+
+class CmdParameters(_Open):
+    """Of the plug-in cmd."""
+
+    pre_commands: Annotated[list[str] | None, Field(description="Commands before those of the roles.")] = None
+    post_commands: Annotated[list[str] | None, Field(description="Commands after them.")] = None
+
+
+class CmdPlugin(_Plugin):
+    """Commands around those of the roles, in a shell of their own."""
+
+    plugin: Literal["cmd"]
+    parameters: CmdParameters | None = None
+
+
+class HivedRole(_Open):
+    """What a role asks of HiveD."""
+
+    sku_type: str | None = None
+    sku_num: Annotated[int, Field(ge=1)] | None = None
+    pinned_cell_id: str | None = None
+    affinity_group_name: str | None = None
+
+
+class Hived(_Open):
+    """What a job asks of HiveD."""
+
+    job_priority_class: Literal["prod", "test", "oppo"] | None = None
+    task_roles: dict[RoleName, HivedRole] = Field(default_factory=dict)
+
+
+class Notification(_Open):
+    """Changes of the job's state that are told by e-mail."""
+
+    running: bool = False
+    succeeded: bool = False
+    failed: bool = False
+    stopped: bool = False
+    retried: bool = False
+
+
+Plugin = Annotated[
+    SshPlugin | TensorboardPlugin | StoragePlugin | GitPlugin | CmdPlugin, Field(discriminator="plugin")
+]
+
+
 class Extras(_Open):
     """Free for everyone; ours is ``paijupyter``."""
 
     storages: list[StorageUse] | None = None
+    gang_allocation: bool = True
+    tags: list[str] | None = None
+    hived_scheduler: Hived | None = None
+    job_status_change_notification: Notification | None = None
+    plugins: list[Plugin] | None = Field(None, alias="com.microsoft.pai.runtimeplugin")
     paijupyter: PaiJupyterExtras | None = None
 
 

@@ -125,7 +125,7 @@ def test_a_line_of_the_entry_file_is_a_line_of_the_cell() -> None:
 
 def test_many_objects_are_counted() -> None:
     objects = [{"kind": "process", "name": f"worker-{number}"} for number in range(1000)]
-    assert ("objects", "1000 × process") in card.plan_facts({"objects": objects}).rows
+    assert ("objects", "1000 processes") in card.plan_facts({"objects": objects}).rows
 
 
 def test_a_counter_and_its_total_are_progress() -> None:
