@@ -70,6 +70,7 @@ class Attempt:
         self._is_written = written.manifest_of(job) is not None
         self._roles = {label_value(role): role for role in job.roles}
         self._findings: dict[str, Finding] = {}
+        self._events_by_kind: dict[tuple[str, str], Sequence[Event]] = {}
         self._now = 0.0
 
     # What it is told
@@ -115,6 +116,11 @@ class Attempt:
             self.pods = {key: pod for key, pod in self.pods.items() if not self._suspended(pod)}
         changed = []
         past = self._is_past_barrier()
+        self._events_by_kind = {
+            (pod.role, pod.container.waiting): told
+            for pod in self.pods.values()
+            if (told := self.events.get(pod.uid))
+        }
         for key, task in self._tasks.items():
             before = self.statuses[key]
             if before.state in FINAL:
@@ -263,12 +269,7 @@ class Attempt:
 
     def _events_alike(self, pod: Pod) -> Sequence[Event]:
         """Return the events of another pod of the role that waits for the same: one is asked for all."""
-        for other in self.pods.values():
-            if other.role == pod.role and other.container.waiting == pod.container.waiting:
-                found = self.events.get(other.uid)
-                if found:
-                    return found
-        return ()
+        return self._events_by_kind.get((pod.role, pod.container.waiting), ())
 
     # The whole
 
