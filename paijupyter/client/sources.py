@@ -33,6 +33,7 @@ WRITES = {
     "time_limit": "--time-limit",
     "retry": "--retry",
     "install": "--install",
+    "build": "--build",
     "virtual_cluster": "--virtual-cluster",
     "cells": "--cells",
     "with_cells": "--with-cells",
@@ -216,6 +217,7 @@ def _written_document(options: Namespace, origin: Origin, body: str | None) -> S
             retry_count=whole(options.retry, "--retry", least=0) or 0,
             requirements=next(iter(required), None) or _requirements(options, root),
             install=options.install,
+            build=options.build,
             virtual_cluster=options.virtual_cluster,
         )
     )

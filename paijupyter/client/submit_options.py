@@ -121,6 +121,13 @@ _WITH = (
         field=True,
     ),
     Option(
+        "--build",
+        "Build an image that has the requirements, on the cluster, once",
+        kind="flag",
+        default="the image as it is",
+        field=True,
+    ),
+    Option(
         "--data",
         "Data by name: a file, http(s), git, storage, s3, webhdfs … URI; it is in $PAI_DATA_<NAME>",
         kind="list",

@@ -15,7 +15,7 @@ from typing import Any
 
 from paijupyter.backends.base import Backend, BackendPlan, Data, Job, Package, Profile
 from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError, Problem, has_errors, in_order
-from paijupyter.jobs import notebooks, secrets, sources
+from paijupyter.jobs import image_building, notebooks, secrets, sources
 from paijupyter.jobs.checkpoints import Earlier, check_within_reach, look
 from paijupyter.jobs.estimate import estimate, setting_problems
 from paijupyter.jobs.identity import new_id
@@ -330,12 +330,14 @@ async def _with_plan(prepared: Prepared) -> tuple[Prepared, list[Problem]]:
         return prepared, []
     try:
         plan = await prepared.backend.plan(prepared.job)
+        name = prepared.profile.name if prepared.profile else ""
+        found = await image_building.problems(prepared.backend, name, extras_of(prepared.data))
     except PaiJupyterError as error:
         return replace(prepared, job=None), [_problem(error)]
     except Exception as error:
         _log.exception("plan of job %s failed", prepared.job.name)
         return replace(prepared, job=None), [_failed("Backend could not plan the job", error)]
-    return replace(prepared, plan=plan), list(plan.problems)
+    return replace(prepared, plan=plan), [*plan.problems, *found]
 
 
 def _of_document(problems: list[Problem]) -> Iterator[Problem]:

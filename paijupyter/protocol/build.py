@@ -37,6 +37,7 @@ class JobOptions:
         retry_count: automatic tries after the first.
         requirements: requirements file in the package, or None for the default.
         install: ``never``, ``if-missing``, ``always``, or None for the profile's default.
+        build: whether an image is built that has the requirements.
     """
 
     name: str
@@ -56,6 +57,7 @@ class JobOptions:
     virtual_cluster: str | None = None
     requirements: str | None = None
     install: str | None = None
+    build: bool = False
     barrier_timeout: int | None = None
     description: str | None = None
 
@@ -167,6 +169,7 @@ def _extras(options: JobOptions, roles: Sequence[RoleSpec]) -> dict[str, Any]:
         ("notebook", dict(options.notebook or {})),
         ("requirements", options.requirements),
         ("install", options.install),
+        ("build", options.build),
         ("timeLimit", options.time_limit),
         ("barrierTimeout", options.barrier_timeout),
     ):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.kubernetes import amounts, pod, pod_options
+from paijupyter.backends.kubernetes import amounts, pod, pod_options, queues
+from paijupyter.backends.kubernetes.attempt import Attempt
 from paijupyter.backends.kubernetes.cluster import Cluster
+from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.findings import Asked as Asked
 from paijupyter.backends.kubernetes.findings import Event, event_of
 from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.transport import KubeTransport
 
+_log = logging.getLogger(__name__)
 _AT_ONCE = 4  # objects whose events are asked for in one look; the others' turn comes
 
 
@@ -56,3 +60,13 @@ async def events_of(
         uid: [event_of(each) for each in page.get("items") or ()]
         for uid, page in zip(chosen, pages, strict=True)
     }
+
+
+async def learn_why(transport: KubeTransport, attempt: Attempt) -> None:
+    """Tell an attempt why what it waits for is not there, as far as that may be seen."""
+    try:
+        attempt.events.update(await events_of(transport, attempt.unexplained))
+        units = {job.unit for job in attempt.jobs.values() if job.suspended}
+        attempt.queue.update(await queues.why_waiting(transport, units))
+    except KubeError as error:
+        _log.debug("events of job %s: %s", attempt.job.id, error)

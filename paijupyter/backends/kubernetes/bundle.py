@@ -14,6 +14,7 @@ from typing import Any
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import (
+    building,
     gang,
     labels,
     names,
@@ -121,6 +122,7 @@ def _fits(job: Job, settings: KubeSettings, cluster: Cluster) -> bool:
         and names.instances_of(roles[0]) == 1
         and written.manifest_of(job) is None
         and not registries.has_logins(job)
+        and not building.is_wanted(job)
         and not settings.keep_claim  # a folder of each job's own
         and gang.choose(job, settings, cluster) == gang.Gang()
     )

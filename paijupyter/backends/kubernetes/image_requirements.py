@@ -28,7 +28,7 @@ def notes(job: Job, settings: KubeSettings, name: str, data: Path | None) -> Ite
         name: of the file with the requirements.
         data: the data folder of this host; None: nothing is known of images.
     """
-    text = _text(job, name, data)
+    text = text_of(job, name, data)
     for image in dict.fromkeys(image_of(job, role, settings) for role in job.roles):
         known = known_images.known(data, image) if data is not None else None
         missing = known_images.lacking(text, known.packages) if known is not None and text is not None else []
@@ -48,7 +48,13 @@ def _words(known: KnownImage | None, missing: Sequence[str]) -> str:
     return f"on {day} it had no {', '.join(f'`{each}`' for each in missing[:_NAMED])}{more}"
 
 
-def _text(job: Job, name: str, data: Path | None) -> str | None:
+def file_of(job: Job) -> str:
+    """Return the name of the requirements file of a job, whether it is there or not."""
+    return str(job.extras.get("requirements") or "requirements.txt")
+
+
+def text_of(job: Job, name: str, data: Path | None) -> str | None:
+    """Return the text of a file of a job's package, None if there is none. Blocking."""
     if job.package is None or data is None:
         return None
     try:

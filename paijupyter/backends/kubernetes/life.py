@@ -11,10 +11,11 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from paijupyter.backends import retries
 from paijupyter.backends.base import FINAL, Change, Job, State, TaskStatus, Usage
-from paijupyter.backends.kubernetes import asks, ending, journal, queues, written
+from paijupyter.backends.kubernetes import asks, ending, journal, written
 from paijupyter.backends.kubernetes.attempt import Attempt, Position
 from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod
@@ -170,7 +171,11 @@ class JobRun:
 
     async def _to_the_end(self) -> Outcome:
         while True:
-            if self.journal.phase == "creating" and not self.journal.stop:
+            if self.journal.phase == "building":
+                outcome = await self._images()
+                if outcome is not None:
+                    return outcome
+            if self.journal.phase in ("building", "creating") and not self.journal.stop:
                 await self._create()
             self._shared.hub.join(self._label, self)
             outcome = await self._run_attempt()
@@ -183,9 +188,20 @@ class JobRun:
                 return outcome
             await self._prepare_retry(again)
 
+    async def _images(self) -> Outcome | None:
+        """Have the images built that the job wants; return why it ends before it begins, if it does."""
+        if self.journal.stop:
+            self._stop_asked.set()
+        say, of = partial(self._say, "waiting", "building"), partial(self._shared.submitter.builds, self.job)
+        outcome = await self._shared.builds.provide(self.job, of, self._stop_asked, say)
+        outcome = ending.stopped() if self.journal.stop else outcome
+        if outcome is not None:
+            self._sweep_statuses()
+        return outcome
+
     async def _create(self) -> None:
         """Create the objects of the attempt, however long the cluster is away."""
-        if self.journal.attempt:
+        if self.journal.attempt or self.journal.phase == "building":
             await self._patiently(
                 "start the next attempt",
                 lambda: self._shared.submitter.start_attempt(self.job, self.journal),
@@ -214,7 +230,7 @@ class JobRun:
                 await self._end_rest()
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_EVERY
-                await self._fetch_events()
+                await asks.learn_why(self._shared.transport, attempt)
             await self._pause(max(look_at - time.monotonic(), 0.05))
         self._sweep_statuses()
         await files.remember(self._shared.data, self._shared.settings)
@@ -312,15 +328,6 @@ class JobRun:
     async def _end_logs(self) -> None:
         mine = [each for (number, _), each in self._followers.items() if number == self._attempt.number]
         await asyncio.gather(*(each.finish(_LAST_LINES) for each in mine))
-
-    async def _fetch_events(self) -> None:
-        try:
-            transport, attempt = self._shared.transport, self._attempt
-            attempt.events.update(await asks.events_of(transport, attempt.unexplained))
-            units = {job.unit for job in attempt.jobs.values() if job.suspended}
-            attempt.queue.update(await queues.why_waiting(transport, units))
-        except KubeError as error:
-            _log.debug("events of job %s: %s", self.job.id, error)
 
     async def _learn_what_is_asked(self) -> None:
         if self._asked is None:

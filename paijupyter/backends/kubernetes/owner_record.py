@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from paijupyter.backends.kubernetes import building
+from paijupyter.backends.kubernetes.building import Build
 from paijupyter.backends.kubernetes.delivery.parcels import Parcel
 from paijupyter.backends.kubernetes.render import JOB_FILE, Frame
 from paijupyter.backends.kubernetes.volumes import Mounted
@@ -38,6 +40,7 @@ def record(frame: Frame) -> dict[str, Any]:
             }
             for each in frame.parcels
         ],
+        **({"builds": building.to_json(frame.builds)} if frame.builds else {}),
     }
 
 
@@ -48,6 +51,11 @@ def read(owner: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) and found.get("schema") == SCHEMA else {}
+
+
+def builds(owner: Mapping[str, Any]) -> dict[str, Build]:
+    """Return the images that are built for a job, by role, as they were chosen when it was created."""
+    return building.from_json(read(owner).get("builds") or {})
 
 
 def parcels(owner: Mapping[str, Any], index: int | None = None) -> list[Parcel]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from paijupyter.backends.base import BackendPlan, Job
 from paijupyter.backends.kubernetes import (
+    building,
     dry_run,
     fits,
     gang,
@@ -72,6 +73,10 @@ class Planner:
             problems += written.problems(job, cluster.namespace)
         else:
             problems += await asyncio.to_thread(_notes, job, settings, self._data)
+        if building.is_wanted(job):
+            problems += building.problems(
+                job, settings, cluster, await asyncio.to_thread(self._requirements, job)
+            )
         if cluster.unreachable:
             problems.append(_unreachable(cluster, settings))
         objects: list[Object] = []
@@ -99,6 +104,10 @@ class Planner:
         plain = written.manifest_of(job) is not None
         legs = [] if plain else await asyncio.to_thread(ladder.choose, job, settings)
         archive = await asyncio.to_thread(lambda: boot_file.packed(self._boot()))
+        builds = {}
+        if building.is_wanted(job):
+            text = await asyncio.to_thread(self._requirements, job)
+            builds = building.builds_of(job, settings, text or "")
         frame = Frame(
             job=job,
             settings=settings,
@@ -107,6 +116,7 @@ class Planner:
             boot="" if plain else render.boot_name(archive),
             parcels=ladder.preview(legs, settings),
             pull_secret=f"{names.base(job.name)}-registry" if registries.has_logins(job) else "",
+            builds=builds,
         )
         spec = task_spec(
             job,
@@ -119,6 +129,7 @@ class Planner:
         )
         secrets = {str(name): HIDDEN for name in job.document.get("secrets") or ()}
         own = [
+            *(building.object_of(each, settings, cluster) for each in dict.fromkeys(builds.values())),
             render.owner(frame, await asyncio.to_thread(owner_record.record, frame)),
             *render.own(frame, secrets, HIDDEN, registries.logins(job, secrets)),
             *render.attempt(frame, 0, spec),
@@ -128,13 +139,16 @@ class Planner:
             shared.insert(0, render.boot_object(frame.boot, b""))
         return own, shared
 
+    def _requirements(self, job: Job) -> str | None:
+        return image_requirements.text_of(job, image_requirements.file_of(job), self._data)
+
 
 def _notes(job: Job, settings: KubeSettings, data: Path | None) -> list[Problem]:
     """Return what is good to know beforehand. Reads the package's list of files."""
     found: list[Problem] = []
     policy = job.extras.get("install") or settings.install
-    name = str(job.extras.get("requirements") or "requirements.txt")
-    if policy == "never" and job.package is not None:
+    name = image_requirements.file_of(job)
+    if policy == "never" and not building.is_wanted(job) and job.package is not None:
         manifest = Manifest.from_bytes((job.package.folder / "manifest.json").read_bytes())
         if any(each.path == name for each in manifest.entries):
             found += image_requirements.notes(job, settings, name, data)

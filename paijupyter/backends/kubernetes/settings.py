@@ -49,6 +49,25 @@ class ImageStore:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageBuilds:
+    """Where images are built for jobs that want it, and pushed to.
+
+    Attributes:
+        repository: host, port and name that the images are pushed to and pulled from.
+        plain_http: whether the registry has no TLS.
+        secret: name of a Secret (``kubernetes.io/dockerconfigjson``) to push with and to pull with, or "".
+        builder: image with rootless BuildKit.
+        memory_mb: that a build may use; 0: no limit.
+    """
+
+    repository: str
+    plain_http: bool = False
+    secret: str = ""
+    builder: str = "moby/buildkit:rootless"
+    memory_mb: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class KubeSettings:
     """What a profile says; the attributes are described in :data:`SETTINGS`."""
 
@@ -67,6 +86,7 @@ class KubeSettings:
     claim_store: ClaimStore | None = None
     object_store: ObjectStore | None = None
     image_store: ImageStore | None = None
+    build: ImageBuilds | None = None
     storages: Mapping[str, ClusterStorage] = field(default_factory=dict)
     allow_host_path: bool = False
     install: str = "never"
@@ -115,6 +135,17 @@ def _image_store(value: Any) -> ImageStore:
         "plainHttp": ("plain_http", reading.switch),
     }
     return ImageStore(**reading.part(value, table, "repository"))
+
+
+def _image_builds(value: Any) -> ImageBuilds:
+    table: Mapping[str, tuple[str, Reader]] = {
+        "repository": ("repository", reading.text),
+        "plainHttp": ("plain_http", reading.switch),
+        "secret": ("secret", reading.name),
+        "builder": ("builder", reading.text),
+        "memoryMB": ("memory_mb", reading.memory),
+    }
+    return ImageBuilds(**reading.part(value, table, "repository"))
 
 
 _OWN: Mapping[str, tuple[str, Reader, str]] = {
@@ -175,6 +206,11 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
         "image_store",
         _image_store,
         "registry for packages as image volumes: {repository, plainHttp}",
+    ),
+    "buildImage": (
+        "build",
+        _image_builds,
+        "registry for images of jobs with `build: true`: {repository, plainHttp, secret, builder, memoryMB}",
     ),
     "allowHostPath": (
         "allow_host_path",

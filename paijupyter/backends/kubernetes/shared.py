@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paijupyter.backends.changes import Changes
+from paijupyter.backends.kubernetes.builds import Builds
 from paijupyter.backends.kubernetes.bundles import Bundles
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.hub import Hub
@@ -27,4 +28,5 @@ class Shared:
     changes: Changes
     lines: Lines
     bundles: Bundles
+    builds: Builds
     data: Path

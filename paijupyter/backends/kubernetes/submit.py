@@ -15,9 +15,11 @@ from typing import Any
 from paijupyter.backends import fetched
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import (
+    building,
     bundle,
     ending,
     gang,
+    image_requirements,
     labels,
     names,
     owner_record,
@@ -26,6 +28,7 @@ from paijupyter.backends.kubernetes import (
     volumes,
     written,
 )
+from paijupyter.backends.kubernetes.building import Build
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Creator, Object, owned
 from paijupyter.backends.kubernetes.delivery import boot_file, ladder
@@ -77,6 +80,8 @@ class Submitter:
     async def create(self, job: Job, secrets: Mapping[str, str]) -> None:
         """Create a job with its first attempt; asked twice, it is created once.
 
+        A job whose images are to be built gets its first attempt later, by :meth:`start_attempt`.
+
         Goes on if the caller is cancelled: a job is there as a whole or not at all.
 
         Raises:
@@ -126,6 +131,7 @@ class Submitter:
             if owner is None:
                 raise NotFound("Job", job.name, "Its owner ConfigMap is gone from the cluster.")
             frame = await self._frame(job, await self._parcels_again(job, owner))
+            frame = replace(frame, builds=owner_record.builds(owner))
             if journal.member is not None:
                 frame = replace(frame, secret=journal.member.name)
             await self._share_boot(frame, owner)
@@ -133,6 +139,21 @@ class Submitter:
         except BaseException as error:
             await asyncio.shield(self._creator.take_back(made))
             raise _explained(error, "start the next attempt") from error
+
+    async def builds(self, job: Job) -> Mapping[str, Build]:
+        """Return the images that are built for a job, by role.
+
+        Raises:
+            NotFound: the job is no longer there.
+            PaiJupyterError: the cluster does not say.
+        """
+        try:
+            owner = await self._creator.find(_bare_owner(job))
+        except KubeError as error:
+            raise error.for_people("say what is built") from error
+        if owner is None:
+            raise NotFound("Job", job.name, "Its owner ConfigMap is gone from the cluster.")
+        return owner_record.builds(owner)
 
     async def remove(self, job: Job) -> None:
         """Delete everything of a job; idempotent.
@@ -185,12 +206,14 @@ class Submitter:
         made: list[Object] = []
         try:
             logins = registries.logins(job, secrets)
-            frame = await self._frame(job, await self._parcels(job))
+            builds = await asyncio.to_thread(self._builds, job)
+            frame = replace(await self._frame(job, await self._parcels(job)), builds=builds)
             owner = await self._own(frame, made)
             if labels.SUBMITTED in (owner["metadata"].get("annotations") or {}):
                 return
             await self._share_and_own(frame, secrets, logins, owner, made)
-            await self._attempt(frame, 0, owner, made)
+            if not builds:
+                await self._attempt(frame, 0, owner, made)
             await self._note_submitted(owner)
         except BaseException as error:
             await asyncio.shield(self._creator.take_back(made))
@@ -306,6 +329,13 @@ class Submitter:
             fresh = await ladder.send(legs, self._settings, self._data / "staging")
             found = [new if old.way == "object" else old for old, new in zip(found, fresh, strict=True)]
         return found
+
+    def _builds(self, job: Job) -> dict[str, Build]:
+        """Return the images that are to be built for a job, by role. Blocking."""
+        if not building.is_wanted(job):
+            return {}
+        text = image_requirements.text_of(job, image_requirements.file_of(job), self._data)
+        return building.builds_of(job, self._settings, text or "")
 
     def _legs(self, job: Job, settings: KubeSettings) -> list[ladder.Leg]:
         return ladder.choose(fetched.packed(job, self._data), settings)

@@ -13,7 +13,7 @@ from typing import Any
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.jsonfiles import read_json, write_json
-from paijupyter.backends.kubernetes import known_images
+from paijupyter.backends.kubernetes import building, known_images
 from paijupyter.backends.kubernetes.facts import Pod
 from paijupyter.backends.kubernetes.pod import image_of
 from paijupyter.backends.kubernetes.reported import FILES
@@ -69,6 +69,8 @@ class TaskFiles:
             data: the data folder of this host.
             settings: of the profile.
         """
+        if building.is_wanted(self._job):
+            return  # what is known by the name that the document gives is the image that it was built on
         try:
             for role in self._job.roles:
                 lock = read_json(self._folder(task_key(role, 0)) / ENVIRONMENT)

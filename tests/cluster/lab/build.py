@@ -82,11 +82,20 @@ PROGRAMS = {
     ),
     "rclone": Program({"rclone": "github.com/rclone/rclone"}),
 }
+IN_IMAGES = {
+    "buildkit": Program(
+        {name: f"github.com/moby/buildkit/cmd/{name}" for name in ("buildkitd", "buildctl")},
+        tags="no_btrfs no_zfs",
+    ),
+    "rootlesskit": Program({"rootlesskit": "github.com/rootless-containers/rootlesskit/v3/cmd/rootlesskit"}),
+}
+"""What the lab itself does not run: programs of its images, built once an image wants them."""
+_ALL = PROGRAMS | IN_IMAGES
 
 
 def folder(name: str) -> Path:
     """Return the folder of a program's files, whether it is built or not."""
-    program = PROGRAMS[name]
+    program = _ALL[name]
     key = hashlib.sha256(repr(program).encode())
     for source in sorted((SOURCES / name).iterdir()):
         key.update(source.read_bytes())
@@ -137,7 +146,7 @@ def _build(name: str) -> None:
     tool = go()
     if not tool:
         raise LabError("There is no Go on this machine: install it (go.dev) or put it into PATH.")
-    wanted = PROGRAMS[name]
+    wanted = _ALL[name]
     made = folder(name)
     making = made.with_name(f".{made.name}")
     shutil.rmtree(making, ignore_errors=True)

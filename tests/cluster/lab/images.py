@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import struct
 import sys
 import tarfile
 import tempfile
@@ -12,13 +14,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster.lab.build import only_one, program
+from tests.cluster.lab.build import build, folder, only_one, program
 from tests.cluster.lab.node import PAUSE, ctr
 from tests.cluster.lab.places import ARCHITECTURE, CACHE, REGISTRY, STATE, LabError
 from tests.cluster.lab.processes import run
 from tests.cluster.lab.registry import cached, making, push
 
 _MINIMAL = "minbase"
+_SETGID, _SETUID = 6, 7  # linux/capability.h
+_VFS_CAP_REVISION_2, _VFS_CAP_EFFECTIVE = 0x02000000, 1
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,29 @@ class Image:
         return hashlib.sha256(f"1 {self}".encode()).hexdigest()[:10]
 
 
+@dataclass(frozen=True)
+class BuildKit(Image):
+    """An image like ``moby/buildkit:rootless``: its programs, and a user with a range of ids.
+
+    Attributes:
+        programs: Of :data:`build.IN_IMAGES`, by the folder that they are built in.
+    """
+
+    programs: tuple[str, ...] = ("buildkit", "rootlesskit")
+
+    @property
+    def tag(self) -> str:
+        """The hash of the recipe, and of what its programs are built from."""
+        built = " ".join(folder(name).name for name in self.programs)
+        return hashlib.sha256(f"1 {self} {built}".encode()).hexdigest()[:10]
+
+
 _PYTHON = ("python3", "python3-pip", "python3-venv", "ca-certificates")
 IMAGES = {
     "busybox": Image(),
     "python": Image(_PYTHON),
     "torch": Image((*_PYTHON, "python3-torch")),
+    "buildkit": BuildKit(("uidmap", "runc", "ca-certificates")),
 }
 
 
@@ -92,6 +114,8 @@ def _make(name: str, image: Image) -> None:
         rootfs, layer = Path(made) / "root", Path(made) / "layer.tar"
         if image.packages:
             _debootstrap(rootfs, image)
+            if isinstance(image, BuildKit):
+                _add_buildkit(rootfs, image)
         else:
             _busybox(rootfs)
         _pack(rootfs, layer)
@@ -114,10 +138,35 @@ def _debootstrap(rootfs: Path, image: Image) -> None:
         shutil.rmtree(rootfs / waste, ignore_errors=True)
 
 
+def _add_buildkit(rootfs: Path, image: BuildKit) -> None:
+    build(image.programs)
+    for name in image.programs:
+        for file in folder(name).iterdir():
+            shutil.copy(file, rootfs / "usr/local/bin" / file.name)
+    for file, line in (
+        ("passwd", "user:x:1000:1000::/home/user:/bin/sh"),
+        ("group", "user:x:1000:"),
+        ("subuid", "user:100000:65536"),
+        ("subgid", "user:100000:65536"),
+    ):
+        with (rootfs / "etc" / file).open("a") as stream:
+            stream.write(line + "\n")
+    for home in ("home/user/.local/tmp", "home/user/.local/share/buildkit", "run/user/1000"):
+        (rootfs / home).mkdir(parents=True)
+    for path in (rootfs / "home/user", *(rootfs / "home/user").rglob("*"), rootfs / "run/user/1000"):
+        os.chown(path, 1000, 1000)
+    # Set-uid root they write the maps as a root without CAP_SYS_ADMIN, which in a pod the kernel refuses;
+    # with the capability as the file's they do it as the owner of the user namespace, who may.
+    for file, capability in (("newuidmap", _SETUID), ("newgidmap", _SETGID)):
+        (rootfs / "usr/bin" / file).chmod(0o755)
+        value = struct.pack("<5I", _VFS_CAP_REVISION_2 | _VFS_CAP_EFFECTIVE, 1 << capability, 0, 0, 0)
+        os.setxattr(rootfs / "usr/bin" / file, "security.capability", value)
+
+
 def _busybox(rootfs: Path) -> None:
     """Make an image that has a shell and nothing else, no Python above all."""
-    for folder in ("bin", "tmp", "etc"):
-        (rootfs / folder).mkdir(parents=True)
+    for name in ("bin", "tmp", "etc"):
+        (rootfs / name).mkdir(parents=True)
     with tempfile.TemporaryDirectory() as fetched:
         run(["apt-get", "-qq", "download", "busybox-static"], cwd=fetched)
         run(["dpkg-deb", "-x", next(Path(fetched).glob("*.deb")), f"{fetched}/x"])
@@ -148,6 +197,8 @@ def _pack(rootfs: Path, archive: Path) -> None:
         [
             "tar",
             "--numeric-owner",
+            "--xattrs",
+            "--xattrs-include=security.capability",
             "--exclude=./dev/*",
             "--exclude=./proc/*",
             "-C",

@@ -1,0 +1,213 @@
+"""Images that are built on a real cluster by rootless BuildKit, without privileges (``build: true``, P16)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import http.server
+import threading
+import zipfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paijupyter.backends.base import Job, Place, Profile
+from paijupyter.backends.kubernetes import building
+from paijupyter.backends.kubernetes.backend import KubernetesBackend
+from tests.cluster.lab import lifecycle
+from tests.cluster.profile import SMALL, role
+from tests.cluster.profile import place as place
+from tests.cluster.reach import Cluster
+
+from staging import Watch, document, log_of, make_job, watching  # isort: skip # importable after tests.cluster.profile
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
+LONG = 300.0
+USE = "python3 -c 'import demo_wheel; print(demo_wheel.SAYS)'; id -u"
+
+
+class Index(http.server.SimpleHTTPRequestHandler):
+    """Serves wheels; the slow one only once it may go."""
+
+    go = threading.Event()
+
+    def do_GET(self) -> None:
+        if "slow" in self.path:
+            self.go.wait(LONG)
+        super().do_GET()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def wheel(folder: Path, name: str) -> None:
+    """Make a small real wheel with one module."""
+    module, info = f"{name}_wheel", f"{name}_wheel-1.0.dist-info"
+    with zipfile.ZipFile(folder / f"{module}-1.0-py3-none-any.whl", "w") as made:
+        made.writestr(f"{module}.py", f'SAYS = "{name} is installed"\n')
+        made.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}-wheel\nVersion: 1.0\n")
+        made.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        made.writestr(f"{info}/RECORD", "")
+
+
+@dataclass
+class Site:
+    """A namespace with a profile that may build, and an index that pods reach."""
+
+    cluster: Cluster
+    namespace: str
+    image: str
+    place: Place
+    links: str
+    settings: dict[str, Any]
+
+    def job(self, needs: str, command: str = USE) -> Job:
+        source = document({"worker": {**role(command), "resourcePerInstance": dict(SMALL)}})
+        source["prerequisites"][0]["uri"] = self.image
+        source["extras"] = {"paijupyter": {"version": 1, "build": True}}
+        return make_job(self.place, source, {"requirements.txt": f"{self.links}\n{needs}\n"})
+
+    @contextlib.asynccontextmanager
+    async def engine(self, *known: Job) -> AsyncIterator[tuple[KubernetesBackend, Watch]]:
+        backend = KubernetesBackend(Profile("lab", "kubernetes", self.settings), self.place)
+        try:
+            async with watching(backend, known) as watch:
+                yield backend, watch
+        finally:
+            await backend.close()
+
+    def builds(self) -> list[Any]:
+        """Return the Jobs that build."""
+        selector = f"paijupyter.io/kind={building.BUILD}"
+        found: list[Any] = self.cluster.get("jobs", "-n", self.namespace, "-l", selector)["items"]
+        return found
+
+
+@pytest.fixture
+def site(
+    cluster: Cluster,
+    namespace: str,
+    image: Callable[[str], str],
+    place: Place,
+    lab: lifecycle.Facts,
+    tmp_path: Path,
+) -> Iterator[Site]:
+    """Give a namespace whose profile may build, and an index of two wheels."""
+    for name in ("demo", "slow"):
+        wheel(tmp_path, name)
+    Index.go.clear()
+    handler = functools.partial(Index, directory=str(tmp_path))
+    server = http.server.ThreadingHTTPServer((lab.gateway, 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    host, port = server.server_address[:2]
+    store = {
+        "repository": f"{lab.registry}/{namespace}",
+        "plainHttp": True,
+        "builder": image("buildkit"),
+    }
+    settings = {"kubeconfig": str(cluster.kubeconfig), "namespace": namespace, "buildImage": store}
+    links = f"--no-index\n--find-links http://{host}:{port}/\n--trusted-host {host}"
+    yield Site(cluster, namespace, image("python"), place, links, settings)
+    Index.go.set()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.asyncio
+async def test_jobs_share_an_image_that_is_built_once(site: Site) -> None:
+    """The build's log is the begin of the task's; what the registry has is not built again."""
+    first, second = site.job("demo-wheel==1.0"), site.job("demo-wheel==1.0")
+    async with site.engine() as (backend, watch):
+        plan = await backend.plan(first)
+        [hint] = [each for each in plan.problems if each.path == building.FIELD]
+        [planned] = [each for each in plan.objects if each["name"].startswith("paijupyter-build-")]
+        assert hint.severity == "hint" and planned["kind"] == "Job"
+        await asyncio.gather(*(backend.submit(job, {}) for job in (first, second)))
+        finals = [await watch.final(job, LONG) for job in (first, second)]
+        assert [final.state for final in finals] == ["succeeded", "succeeded"], finals
+        for job in (first, second):
+            log = (await log_of(backend, job, "worker-0")).decode()
+            assert "Successfully installed demo-wheel-1.0" in log
+            built, _, own = log.partition("[paijupyter] The task begins, in the image ")
+            assert "[paijupyter] The image is built: " in built
+            assert own.splitlines()[1:] == ["demo is installed", "0"], "the user that the base runs as"
+        assert {"building"} == {
+            each.reason for each in watch.of(first) if "Waiting for the image" in each.message
+        }
+        [build] = site.builds()
+        site.cluster.kubectl("delete", "job", "-n", site.namespace, build["metadata"]["name"])
+        third = site.job("demo-wheel==1.0")
+        await backend.submit(third, {})
+        assert (await watch.final(third, LONG)).state == "succeeded"
+        log = (await log_of(backend, third, "worker-0")).decode()
+        assert "[paijupyter] The registry has the image already: " in log
+        assert "Successfully installed" not in log
+
+
+@pytest.mark.asyncio
+async def test_a_build_that_fails_is_explained_and_not_kept(site: Site) -> None:
+    job = site.job("no-such-wheel==1.0")
+    async with site.engine() as (backend, watch):
+        await backend.submit(job, {})
+        final = await watch.final(job, LONG)
+        assert final.state == "failed"
+        assert "could not be built: No matching distribution found for no-such-wheel==1.0" in final.message
+        assert b"No matching distribution" in await log_of(backend, job, "worker-0")
+        [failed] = site.builds()
+        again = site.job("no-such-wheel==1.0")
+        await backend.submit(again, {})
+        assert (await watch.final(again, LONG)).state == "failed"
+        [anew] = site.builds()
+        assert anew["metadata"]["uid"] != failed["metadata"]["uid"], "what was missing may be there now"
+
+
+@pytest.mark.asyncio
+async def test_an_engine_that_dies_meanwhile_builds_nothing_twice(site: Site) -> None:
+    job = site.job("slow-wheel==1.0", "python3 -c 'import slow_wheel; print(slow_wheel.SAYS)'")
+    async with site.engine() as (backend, watch):
+        await backend.submit(job, {})
+        await watch.until(job, lambda change: "is being built since" in change.message, LONG)
+        [build] = site.builds()
+    async with site.engine(job) as (backend, watch):
+        await watch.until(job, lambda change: "is being built since" in change.message, LONG)
+        Index.go.set()
+        final = await watch.final(job, LONG)
+        assert final.state == "succeeded", final
+        log = (await log_of(backend, job, "worker-0")).decode()
+        assert log.count("Successfully installed slow-wheel-1.0") == 1
+        assert log.endswith("\nslow is installed\n")
+        [same] = site.builds()
+        assert same["metadata"]["uid"] == build["metadata"]["uid"]
+
+
+@pytest.mark.asyncio
+async def test_the_last_job_that_is_stopped_stops_the_build(site: Site) -> None:
+    jobs = [site.job("slow-wheel==1.0") for _ in range(2)]
+    async with site.engine() as (backend, watch):
+        for job in jobs:
+            await backend.submit(job, {})
+        for job in jobs:
+            await watch.until(job, lambda change: "is being built since" in change.message, LONG)
+        await backend.stop(jobs[0])
+        assert (await watch.final(jobs[0], LONG)).state == "stopped"
+        assert len(site.builds()) == 1
+        await backend.stop(jobs[1])
+        assert (await watch.final(jobs[1], LONG)).state == "stopped"
+        assert site.builds() == []
+
+
+@pytest.mark.asyncio
+async def test_where_it_cannot_be_built_the_plan_says_what_to_do(site: Site) -> None:
+    site.cluster.kubectl("label", "namespace", site.namespace, "pod-security.kubernetes.io/enforce=baseline")
+    async with site.engine() as (backend, _):
+        bare = replace(site.job("demo-wheel"), package=None)
+        said = [each.message for each in (await backend.plan(bare)).problems if each.path == building.FIELD]
+    assert said == [
+        "The namespace enforces the pod security `baseline`, which refuses BuildKit its unconfined seccomp "
+        "profile.",
+        "There is nothing to build: the package has no requirements.",
+    ]
