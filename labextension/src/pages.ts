@@ -5,6 +5,7 @@ import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
 
+import { goToPage, showPage } from './area';
 import { CommandIDs, errorText, IContext } from './context';
 import type { ILogOptions, LogView } from './logview';
 
@@ -46,7 +47,7 @@ export class Pages {
       return shown?.id === options.id && (shown.task === options.task || options.task === '');
     });
     if (open) {
-      this.app.shell.activateById(open.id);
+      goToPage(this.app, open);
       return;
     }
     const { LogView: View } = await import('./logview');
@@ -63,16 +64,15 @@ export class Pages {
     };
     title();
     void this.context.store.want(options.id).then(title, () => undefined);
-    this.app.shell.add(page, 'main');
     void this._logs.add(page);
-    this.app.shell.activateById(page.id);
+    showPage(this.app, page);
   }
 
   /** Open a job's card as a page, or go to it if it is open. */
   async openJob(id: string): Promise<void> {
     const open = this._jobs.find(page => this._shown.get(page)?.id === id);
     if (open) {
-      this.app.shell.activateById(open.id);
+      goToPage(this.app, open);
       return;
     }
     const { JobCard } = await import('./card');
@@ -82,10 +82,9 @@ export class Pages {
     const page = this._page(holder, `paijupyter-job-${id}`);
     this._shown.set(page, { id, task: null });
     holder.disposed.connect(() => card.dispose());
-    this.app.shell.add(page, 'main');
-    Widget.attach(card, holder.node);
     void this._jobs.add(page);
-    this.app.shell.activateById(page.id);
+    showPage(this.app, page);
+    Widget.attach(card, holder.node);
     try {
       page.title.label = (await this.context.store.want(id)).name;
     } catch (error) {

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
-import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -70,20 +68,6 @@ def fill_and_submit(page) -> None:
     page.get_by_role("button", name="Submit now").click()
 
 
-def run_first(lab) -> None:
-    """Run the first cell; Notebook 7 does not say when its kernel is there, and before nothing runs."""
-    from playwright.sync_api import expect
-
-    prompt = lab.page.locator(".jp-Notebook .jp-Cell .jp-InputPrompt").first
-    for _ in range(10):
-        lab.select_first_cell()
-        lab.run_cells(1)
-        with contextlib.suppress(AssertionError):
-            expect(prompt).to_have_text(re.compile(r"\[\d+\]:"), timeout=10_000)
-            return
-    raise AssertionError("the kernel runs no cell")
-
-
 def test_the_widgets_in_jupyterlab_submit_and_keep_no_secret(lab, frames):
     """O20: not in the file with saved widget state, not in the page's storage, sent once."""
     page = lab.page
@@ -141,8 +125,7 @@ def test_notebook_7_shows_form_and_card(lab):
     )
     page.goto(f"{lab.url}/notebooks/seven.ipynb?token=a-token-for-tests")
     page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=60_000)
-    run_first(lab)
-    lab.run_cells(1)
+    lab.run_until_heard(2)
     fill_and_submit(page)
     lab.wait_state(lab.card(), "succeeded", seconds=60)
     lab.shoot("notebook7-widgets")
