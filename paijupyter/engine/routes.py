@@ -6,16 +6,16 @@ from paijupyter.engine import schemas as s
 from paijupyter.engine.account_routes import ACCOUNT_ROUTES
 from paijupyter.engine.entering_routes import ENTERING_ROUTES
 from paijupyter.engine.group_routes import GROUP_ROUTES
-from paijupyter.engine.handlers import about, documents, events, files, jobs, logs, packages
+from paijupyter.engine.handlers import about, documents, events, files, jobs, packages
 from paijupyter.engine.history_routes import HISTORY_ROUTES
+from paijupyter.engine.log_routes import LOG_ROUTES
 from paijupyter.engine.openpai.routes import OPENPAI_ROUTES
 from paijupyter.engine.paddle_routes import PADDLE_ROUTES
-from paijupyter.engine.route import BYTES, LINES, TEXT, YAML, Answer, Parameter, Route
+from paijupyter.engine.route import BYTES, LINES, YAML, Answer, Parameter, Route
 from paijupyter.engine.settings_routes import SETTINGS_ROUTES
 from paijupyter.engine.storage_routes import STORAGE_ROUTES
 
 _FOLLOW = Parameter("follow", "go on with what is still to come", s.FLAG)
-_TAIL = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000}
 _JOB = Answer("The job.", s.named("Job"))
 _PROBLEMS = Answer("All findings.", s.record("problems", problems=s.many(s.named("Problem"))))
@@ -303,61 +303,6 @@ _JOBS = (
     ),
     Route(
         "GET",
-        "/v1/jobs/{ref}/logs",
-        logs.logs,
-        "Read the log of one task (`task`), or of all",
-        {
-            200: Answer(
-                "With `task` bytes from X-Log-Offset; else frames {task, attempt, offset, text, cursor}.",
-                s.TEXT,
-                f"{TEXT} {LINES}",
-            )
-        },
-        query=(
-            Parameter("task", "`<role>-<index>`"),
-            Parameter("attempt", "number of the attempt", s.COUNT),
-            Parameter("offset", "first byte", s.COUNT),
-            Parameter("limit", "bytes at most", {"type": "integer", "minimum": 1, "maximum": 2**53}),
-            Parameter("tail", "no more than the last lines", _TAIL),
-            Parameter("cursor", "`cursor` of the last frame read"),
-            _FOLLOW,
-        ),
-        problems=(404,),
-    ),
-    Route(
-        "GET",
-        "/v1/jobs/{ref}/logs/search",
-        logs.search,
-        "Search the whole log of one task (`task`), or of all, whatever the case",
-        {
-            200: Answer(
-                "How many lines have the text, and the first of them with their offsets.",
-                s.record(
-                    "lines hits more",
-                    lines=s.COUNT,
-                    hits=s.many(
-                        s.record(
-                            "task attempt offset text",
-                            task=s.TEXT,
-                            attempt=s.COUNT,
-                            offset=s.COUNT,
-                            text=s.TEXT,
-                        )
-                    ),
-                    more=s.FLAG,
-                ),
-            )
-        },
-        query=(
-            Parameter("text", "what the lines shall contain"),
-            Parameter("task", "`<role>-<index>`"),
-            Parameter("attempt", "number of the attempt", s.COUNT),
-            Parameter("most", "how many hits at most", _LIMIT),
-        ),
-        problems=(404,),
-    ),
-    Route(
-        "GET",
         "/v1/jobs/{ref}/files",
         files.list_files,
         "List the outputs",
@@ -397,6 +342,7 @@ ROUTES: tuple[Route, ...] = (
     *STORAGE_ROUTES,
     *ENTERING_ROUTES,
     *HISTORY_ROUTES,
+    *LOG_ROUTES,
     *_EVENTS,
     *PADDLE_ROUTES,
     *OPENPAI_ROUTES,

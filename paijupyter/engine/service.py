@@ -136,6 +136,20 @@ class Storages(Protocol):
         """Take bytes of a file."""
 
 
+class WholeLogs(Protocol):
+    """What is asked about logs as a whole; see :class:`paijupyter.jobs.whole_logs.WholeLogs`."""
+
+    async def search(
+        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
+    ) -> dict[str, Any]:
+        """Search a log."""
+
+    async def times(
+        self, ref: str, places: Sequence[tuple[str, int]], attempt: int | None = None, most: int = 1000
+    ) -> dict[str, Any]:
+        """Say when lines were written."""
+
+
 class History(Protocol):
     """What jobs were made of; see :class:`paijupyter.jobs.history.History`."""
 
@@ -234,6 +248,10 @@ class Service(Protocol):
         """What jobs were made of."""
 
     @property
+    def whole_logs(self) -> WholeLogs:
+        """What is asked about logs as a whole."""
+
+    @property
     def events(self) -> EventBus:
         """The stream of changes."""
 
@@ -309,18 +327,18 @@ class Service(Protocol):
     def log_size(self, ref: str, task: str, attempt: int | None = None) -> int:
         """Return the size of a task's log in bytes."""
 
-    async def search_log(
-        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
-    ) -> dict[str, Any]:
-        """Search a whole log."""
-
     def logs(
         self, ref: str, task: str, attempt: int | None = None, offset: int = 0, follow: bool = False
     ) -> AsyncIterator[bytes]:
         """Yield a task's log."""
 
     def merged_log(
-        self, ref: str, cursor: str | None = None, follow: bool = False, tail: int | None = None
+        self,
+        ref: str,
+        cursor: str | None = None,
+        follow: bool = False,
+        tail: int | None = None,
+        line: tuple[int, str, int] | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield frames of all tasks' logs."""
 

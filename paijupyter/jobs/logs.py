@@ -36,6 +36,19 @@ def task_keys(job: LiveJob) -> list[str]:
     return [f"{role}-{index}" for role, count in job.record.roles.items() for index in range(count)]
 
 
+def attempt_of(job: LiveJob, attempt: int | None) -> int:
+    """Return the number of an attempt; of the latest if none is named.
+
+    Raises:
+        NotFound: if the job has no such attempt.
+    """
+    if attempt is None:
+        return job.life.attempt
+    if not 0 <= attempt <= job.life.attempt:
+        raise NotFound("Attempt", str(attempt), f"The job is at attempt {job.life.attempt}.")
+    return attempt
+
+
 def log_file(job: LiveJob, key: str, attempt: int) -> Path:
     """Return where a task's log lies."""
     return job.record.task_folder(key, attempt) / "log"

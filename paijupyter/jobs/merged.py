@@ -8,17 +8,32 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from paijupyter.jobs.live import LiveJob
-from paijupyter.jobs.merging import Cursor, LineBuffer, TaskLog, frame_json, in_thread, merge, tail_offsets
+from paijupyter.jobs.merging import (
+    Cursor,
+    LineBuffer,
+    TaskLog,
+    frame_json,
+    in_thread,
+    merge,
+    offsets_at,
+    tail_offsets,
+)
 
 _log = logging.getLogger(__name__)
 _QUIET = 0.5  # seconds after which an unfinished line is shown, for example a progress bar
 _PAUSE = 1.0  # seconds until a backend that failed is asked again
 _QUEUED = 8  # pieces; each may hold a quarter of a megabyte
+Line = tuple[int, str, int]
+"""A line of a log: number of the attempt, key of the task, offset of its first byte."""
 Opener = Callable[[str, int, int], AsyncIterator[bytes]]
 
 
 async def merged_log(
-    live: LiveJob, opener: Opener | None, cursor: str | None = None, tail: int | None = None
+    live: LiveJob,
+    opener: Opener | None,
+    cursor: str | None = None,
+    tail: int | None = None,
+    line: Line | None = None,
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield the frames of all tasks' logs, attempt by attempt.
 
@@ -27,8 +42,13 @@ async def merged_log(
         opener: opens a task's log at (task, attempt, offset) to follow it, or None to read what there is.
         cursor: of the last frame the reader had.
         tail: without a cursor: begin at the last lines of the current attempt.
+        line: without these: begin some lines before this one.
     """
     place = Cursor.of(cursor) if cursor else Cursor(0, {})
+    if not cursor and tail is None and line is not None:
+        attempt, task, offset = line
+        logs = await asyncio.to_thread(_logs, live, attempt, {})
+        place = Cursor(attempt, await asyncio.to_thread(offsets_at, logs, task, offset))
     if not cursor and tail is not None:
         logs = await asyncio.to_thread(_logs, live, live.life.attempt, {})
         place = Cursor(live.life.attempt, await asyncio.to_thread(tail_offsets, logs, tail))

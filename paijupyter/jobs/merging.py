@@ -12,17 +12,18 @@ import binascii
 import heapq
 import json
 import zlib
-from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paijupyter.errors import UsageProblem
+from paijupyter.jobs.time_index import NEVER, TimeIndex
 
 FRAME = 1 << 17
 _LINE = 1 << 12
-_NEVER = 1 << 62
+BEFORE = 1 << 15
+"""Bytes before a line that are read with it, when somebody goes there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,12 @@ class TaskLog:
         self.offset = offset
         self.path = folder / "log"
         self.end = _size(self.path) if end is None else end
-        self._starts, self._times = _time_index(folder / "log.index")
+        self.index = TimeIndex.read(folder)
 
     @property
     def time(self) -> int:
         """Milliseconds since the epoch at which the next byte was written; a log without times comes last."""
-        at = bisect_right(self._starts, self.offset) - 1
-        return self._times[at] if at >= 0 else (self._times[0] if self._times else _NEVER)
+        return self.index.at(self.offset)
 
     def take(self) -> tuple[int, bytes] | None:
         """Return the next frame's offset and bytes and go past it; None at the end.
@@ -90,7 +90,7 @@ class TaskLog:
         limit = min(self.end - self.offset, FRAME)
         if limit <= 0:
             return None
-        start, piece = self.offset, self._piece_end() - self.offset
+        start, piece = self.offset, self.index.piece_end(self.offset) - self.offset
         # Pieces are often short and lines too; only a very long line needs all that a frame may hold.
         for size in (min(limit, piece + _LINE), limit):
             content = _read(self.path, start, size)
@@ -104,10 +104,6 @@ class TaskLog:
             return None
         self.offset += cut
         return start, content[:cut]
-
-    def _piece_end(self) -> int:
-        after = bisect_right(self._starts, self.offset)
-        return self._starts[after] if after < len(self._starts) else _NEVER
 
 
 def merge(logs: list[TaskLog]) -> Iterator[tuple[TaskLog, int, bytes]]:
@@ -157,6 +153,43 @@ def tail_offsets(logs: list[TaskLog], lines: int) -> dict[str, int]:
         starts[log.task] = offset + _after_lines(content, skipped)
         surplus -= skipped
     return starts
+
+
+def offsets_at(logs: list[TaskLog], task: str, offset: int) -> dict[str, int]:
+    """Return where to begin in each log to get some lines before a line of one task, and then it.
+
+    Read from there, lines come in the order in which they would come from the start.
+    """
+    number, chosen = next((number, log) for number, log in enumerate(logs) if log.task == task)
+    starts = {task: _some_lines_before(chosen, offset)}
+    time = chosen.index.at(starts[task])
+    for other, log in enumerate(logs):
+        if log is not chosen:
+            # Of what has the same time, the earlier task comes first.
+            starts[log.task] = _first_line(log, time + (other < number))
+    return starts
+
+
+def _some_lines_before(log: TaskLog, offset: int) -> int:
+    start = max(0, offset - BEFORE)
+    if start == 0:
+        return 0
+    newline = _read(log.path, start, offset - start).find(b"\n")
+    return start + newline + 1 if newline >= 0 else offset
+
+
+def _first_line(log: TaskLog, time: int) -> int:
+    """Return the first line of what was written from a time on; that is the end where nothing was."""
+    start = log.index.first_since(time) if log.index.times else (0 if time <= NEVER else None)
+    if not start:
+        return log.end if start is None else 0
+    at = start - 1  # a line that goes on here belongs to what was written before
+    while content := _read(log.path, at, FRAME):
+        newline = content.find(b"\n")
+        if newline >= 0:
+            return at + newline + 1
+        at += len(content)
+    return log.end
 
 
 class LineBuffer:
@@ -276,24 +309,6 @@ def _after_lines(content: bytes, count: int) -> int:
         if not at:
             return len(content)
     return at
-
-
-def _time_index(path: Path) -> tuple[list[int], list[int]]:
-    """Read ``<offset> <milliseconds>`` lines; a torn or unordered one is left out."""
-    starts: list[int] = []
-    times: list[int] = []
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return starts, times
-    for line in content.split(b"\n")[:-1]:
-        fields = line.split()
-        if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
-            offset, time = int(fields[0]), int(fields[1])
-            if not starts or offset > starts[-1]:
-                starts.append(offset)
-                times.append(time)
-    return starts, times
 
 
 def _read(path: Path, offset: int, limit: int) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 
 from paijupyter.backends.base import Place
 from paijupyter.data.cache import DataCache
-from paijupyter.errors import NotFound, UsageProblem
+from paijupyter.errors import UsageProblem
 from paijupyter.jobs import logs
 from paijupyter.jobs.adopting import Adoption
 from paijupyter.jobs.catalog import Catalog
@@ -25,7 +25,7 @@ from paijupyter.jobs.history import History
 from paijupyter.jobs.host import this_host
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.looking import Looker
-from paijupyter.jobs.merged import merged_log
+from paijupyter.jobs.merged import Line, merged_log
 from paijupyter.jobs.notebooks import bringing_notebooks
 from paijupyter.jobs.on_end import Hooks
 from paijupyter.jobs.outputs import list_outputs, output_file
@@ -34,13 +34,13 @@ from paijupyter.jobs.ports import not_open, open_ports
 from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.repeating import request_again
 from paijupyter.jobs.request import Context, Request
-from paijupyter.jobs.searching import search
 from paijupyter.jobs.secrets import Given, SecretStore
 from paijupyter.jobs.settings import Settings
 from paijupyter.jobs.storages import Storages
 from paijupyter.jobs.submission import Submissions, restore_secrets
 from paijupyter.jobs.tasks import task_page
 from paijupyter.jobs.watchers import Backends, Watchers
+from paijupyter.jobs.whole_logs import WholeLogs
 from paijupyter.package import LocalStore
 
 STATES = ("waiting", "running", "succeeded", "failed", "stopped")
@@ -66,6 +66,7 @@ class JobService:
         adoption: takes over jobs that another host submitted.
         settings: profiles and stored secrets.
         history: what jobs were made of.
+        whole_logs: what is asked about logs as a whole.
     """
 
     def __init__(self, data: Path, runtime: Path) -> None:
@@ -110,6 +111,7 @@ class JobService:
         self.entrances = Entrances(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
         self._cache = DataCache(data)
         self.history = History(self._catalog, self.packages, data, self._submit)
+        self.whole_logs = WholeLogs(self._catalog)
 
     async def start(self) -> None:
         """Open the index, adopt this host's unfinished jobs, and watch their profiles."""
@@ -290,7 +292,7 @@ class JobService:
         """Return a page of a job's tasks, ``{tasks, total}``, in the order of roles and indexes."""
         self._looker.note_reader()
         job = self._job(ref)
-        return task_page(job, self._attempt(job, attempt), offset, limit)
+        return task_page(job, logs.attempt_of(job, attempt), offset, limit)
 
     def ports(self, ref: str) -> builtins.list[dict[str, Any]]:
         """Return the open ports of a job, ``{task, label, port, path}`` each.
@@ -332,21 +334,7 @@ class JobService:
         """
         job = self._job(ref)
         logs.task_of(job, task)
-        return logs.log_size(job, task, self._attempt(job, attempt))
-
-    async def search_log(
-        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
-    ) -> dict[str, Any]:
-        """Return how many lines of the whole log of a task, or of all, have a text, and the first of them."""
-        if not text:
-            raise UsageProblem("Search needs a text.")
-        job = self._job(ref)
-        number = self._attempt(job, attempt)
-        keys = [task] if task is not None else logs.task_keys(job)
-        for key in keys[:1]:
-            logs.task_of(job, key)
-        files = [(key, logs.log_file(job, key, number)) for key in keys]
-        return (await asyncio.to_thread(search, files, text, number, most)).to_json()
+        return logs.log_size(job, task, logs.attempt_of(job, attempt))
 
     async def logs(
         self, ref: str, task: str, attempt: int | None = None, offset: int = 0, follow: bool = False
@@ -354,7 +342,7 @@ class JobService:
         """Yield a task's log from an offset; with ``follow``, as it grows until the task has ended."""
         job = self._job(ref)
         logs.task_of(job, task)
-        number = self._attempt(job, attempt)
+        number = logs.attempt_of(job, attempt)
         if follow and job.record.id in self._catalog.live:
             chunks = self._follow(job, task, number, offset)
         else:
@@ -365,7 +353,12 @@ class JobService:
                 yield chunk
 
     async def merged_log(
-        self, ref: str, cursor: str | None = None, follow: bool = False, tail: int | None = None
+        self,
+        ref: str,
+        cursor: str | None = None,
+        follow: bool = False,
+        tail: int | None = None,
+        line: Line | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield ``{task, attempt, offset, text, cursor}`` of all tasks, whole lines wherever possible.
 
@@ -374,11 +367,18 @@ class JobService:
             cursor: of the last frame the reader had.
             follow: go on until the job is final.
             tail: without a cursor, begin at the last lines of the current attempt.
+            line: without these, begin some lines before this one.
+
+        Raises:
+            NotFound: if there is no such job, task or attempt.
         """
         job = self._job(ref)
+        if line is not None:
+            logs.task_of(job, line[1])
+            logs.attempt_of(job, line[0])
         follows = follow and job.record.id in self._catalog.live
         opener = (lambda key, attempt, offset: self._follow(job, key, attempt, offset)) if follows else None
-        async with aclosing(merged_log(job, opener, cursor, tail)) as frames:  # type: ignore[type-var]
+        async with aclosing(merged_log(job, opener, cursor, tail, line)) as frames:  # type: ignore[type-var]
             async for frame in frames:
                 yield frame
 
@@ -414,10 +414,3 @@ class JobService:
 
     def _job(self, ref: str) -> LiveJob:
         return self._catalog.job(self._catalog.find(ref))
-
-    def _attempt(self, job: LiveJob, attempt: int | None) -> int:
-        if attempt is None:
-            return job.life.attempt
-        if not 0 <= attempt <= job.life.attempt:
-            raise NotFound("Attempt", str(attempt), f"The job is at attempt {job.life.attempt}.")
-        return attempt

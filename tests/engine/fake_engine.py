@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,21 @@ class FakeEntrances:
         raise NotFound("Port", f"{task} {port}")
 
 
+class FakeWholeLogs:
+    """Satisfies ``paijupyter.engine.service.WholeLogs``."""
+
+    async def search(
+        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
+    ) -> dict[str, Any]:
+        return {"lines": 0, "hits": [], "more": False}
+
+    async def times(
+        self, ref: str, places: Sequence[tuple[str, int]], attempt: int | None = None, most: int = 1000
+    ) -> dict[str, Any]:
+        found = [{"task": task, "offsets": [0], "times": [1000], "until": offset} for task, offset in places]
+        return {"attempt": attempt or 0, "tasks": found}
+
+
 class FakeService:
     """Satisfies ``paijupyter.engine.service.Service``."""
 
@@ -94,6 +109,10 @@ class FakeService:
         self._seen = found
 
     @property
+    def whole_logs(self) -> FakeWholeLogs:
+        return FakeWholeLogs()
+
+    @property
     def settings(self) -> FakeSettings:
         return FakeSettings()
 
@@ -116,11 +135,6 @@ class FakeService:
         view = _view(f"job{number}", text[:40], request)
         self._write(view)
         return view, True
-
-    async def search_log(
-        self, ref: str, text: str, task: str | None = None, attempt: int | None = None, most: int = 1000
-    ) -> dict[str, Any]:
-        return {"lines": 0, "hits": [], "more": False}
 
     def list(
         self,
@@ -212,7 +226,12 @@ class FakeService:
                 await asyncio.sleep(0.01)
 
     async def merged_log(
-        self, ref: str, cursor: str | None = None, follow: bool = False, tail: int | None = None
+        self,
+        ref: str,
+        cursor: str | None = None,
+        follow: bool = False,
+        tail: int | None = None,
+        line: tuple[int, str, int] | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         try:
             at = json.loads(base64.urlsafe_b64decode(cursor)) if cursor else {}

@@ -110,6 +110,7 @@ _RELATED = {
     "GET /v1/jobs",
     "GET /v1/jobs/{ref}/logs",
     "GET /v1/jobs/{ref}/logs/search",
+    "GET /v1/jobs/{ref}/logs/times",
     "POST /v1/groups/plan",
     "POST /v1/groups",
     "GET /v1/groups",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 from hypothesis import given, settings
@@ -331,3 +332,59 @@ async def test_a_log_that_breaks_off_is_taken_up_again(bench, monkeypatch):
     stream = bench.service.merged_log("mnist", follow=True)
     assert (await anext(stream))["text"] == "at last\n"
     await stream.aclose()
+
+
+counted = st.fixed_dictionaries(
+    {task: st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=6) for task in TASKS}
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(counted, st.integers(0, 9), st.sampled_from(TASKS), st.data())
+def test_from_a_line_on_lines_come_as_from_the_start(tmp_path_factory, found, before, task, data):
+    """O31: a link to a line, or a hit of a search, leads into the middle of the merged log."""
+    folder = tmp_path_factory.mktemp("log")
+    number = itertools.count()
+    write_logs(
+        folder,
+        {
+            key: [(later, b"".join(b"%d\n" % next(number) for _ in range(many))) for later, many in parts]
+            for key, parts in found.items()
+        },
+    )
+    content = (folder / "tasks" / task / "0" / "log").read_bytes()
+    line = data.draw(st.sampled_from([0, *(at + 1 for at, byte in enumerate(content) if byte == 10)]))
+    known = merging.BEFORE
+    merging.BEFORE = before
+    try:
+        part = "".join(frame["text"] for frame in read(a_job(folder), line=(0, task, line)))
+    finally:
+        merging.BEFORE = known
+    whole = "".join(frame["text"] for frame in read(a_job(folder)))
+    assert whole.endswith(part)
+    if line < len(content):
+        assert content[line:].split(b"\n")[0].decode() in part.split("\n")
+
+
+@pytest.mark.asyncio
+async def test_times_come_from_the_index(bench):
+    """O31: times of lines, with what is known of them and no more."""
+    job = await bench.submit("when")
+    bench.write(job, "tasks/worker-0/0/log", "one\ntwo\nthree\nfour\n")
+    bench.write(job, "tasks/worker-0/0/log.index", "0 1000\n4 1500\n8 9000\n")
+    whole = bench.service.whole_logs
+    found = await whole.times(job["id"], [("worker-0", 5)])
+    assert found == {
+        "attempt": 0,
+        "tasks": [{"task": "worker-0", "offsets": [4, 8], "times": [1500, 9000], "until": 19}],
+    }
+    found = await whole.times(job["id"], [("worker-0", 0)], 0, most=2)
+    assert found["tasks"][0]["offsets"] == [0, 4] and found["tasks"][0]["until"] == 8
+    found = await whole.times(job["id"], [("worker-1", 0)])
+    assert found["tasks"] == [{"task": "worker-1", "offsets": [], "times": [], "until": 0}]
+    with pytest.raises(NotFound):
+        await whole.times(job["id"], [("other-0", 0)])
+    with pytest.raises(NotFound):
+        await whole.times(job["id"], [("worker-0", 0)], 3)
+    with pytest.raises(NotFound):
+        [frame async for frame in bench.service.merged_log(job["id"], line=(0, "other-0", 0))]

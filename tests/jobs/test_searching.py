@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paijupyter.errors import NotFound, UsageProblem
@@ -15,6 +15,7 @@ from paijupyter.jobs import searching
 letters = st.text(alphabet="abABäÄ .\r", max_size=12)
 
 
+@settings(deadline=None)
 @given(st.lists(letters, max_size=20), st.text(alphabet="abä.", min_size=1, max_size=3), st.integers(4, 40))
 def test_any_split_finds_the_lines_that_python_finds(lines, text, piece):
     content = "".join(f"{line}\n" for line in lines)
@@ -47,11 +48,11 @@ async def test_the_service_searches_all_tasks_or_one(bench):
     """O31: over the whole file, at the server."""
     job = await bench.submit("seek")
     bench.write(job, "tasks/worker-0/0/log", "one\nTwo words\nthree\nstray TWO\n")
-    found = await bench.service.search_log(job["id"], "two", most=1)
+    found = await bench.service.whole_logs.search(job["id"], "two", most=1)
     assert found["lines"] == 2 and found["more"]
     assert found["hits"] == [{"task": "worker-0", "attempt": 0, "offset": 4, "text": "Two words"}]
-    assert (await bench.service.search_log(job["id"], "nothing", "worker-0"))["lines"] == 0
+    assert (await bench.service.whole_logs.search(job["id"], "nothing", "worker-0"))["lines"] == 0
     with pytest.raises(UsageProblem):
-        await bench.service.search_log(job["id"], "")
+        await bench.service.whole_logs.search(job["id"], "")
     with pytest.raises(NotFound):
-        await bench.service.search_log(job["id"], "two", "other-0")
+        await bench.service.whole_logs.search(job["id"], "two", "other-0")

@@ -24,12 +24,24 @@ async def logs(call: Call) -> Reply | None:
 
 async def search(call: Call) -> Reply:
     """Search the whole log of one task, or of all."""
-    return Reply(await call.service.search_log(call.path["ref"], **{"text": "", **call.query}))
+    return Reply(await call.service.whole_logs.search(call.path["ref"], **{"text": "", **call.query}))
+
+
+async def times(call: Call) -> Reply:
+    """Say when lines were written."""
+    places = [_place("places", text) for text in call.query.get("places", "").split(",") if text]
+    if not places:
+        raise UsageProblem("The parameter `places` is missing.", "Write `worker-0:0`, several with commas.")
+    given = {name: call.query[name] for name in ("attempt", "most") if name in call.query}
+    return Reply(await call.service.whole_logs.times(call.path["ref"], places, **given))
 
 
 async def _one(call: Call) -> None:
-    if "cursor" in call.query:
-        raise UsageProblem("The parameter `cursor` is for the log of all tasks.", "Use `offset` with `task`.")
+    for name in ("cursor", "at"):
+        if name in call.query:
+            raise UsageProblem(
+                f"The parameter `{name}` is for the log of all tasks.", "Use `offset` with `task`."
+            )
     ref, task = call.path["ref"], call.query["task"]
     # Named once: the job may begin another attempt while this one's log is read.
     attempt = call.query.get("attempt", call.service.get(ref).get("attempt") or 0)
@@ -45,15 +57,27 @@ async def _one(call: Call) -> None:
 
 
 async def _all(call: Call) -> None:
-    for name in ("offset", "limit", "attempt"):
+    for name in ("offset", "limit", *(() if "at" in call.query else ("attempt",))):
         if name in call.query:
             raise UsageProblem(f"The parameter `{name}` needs `task`.", "Name a task, or use `cursor`.")
-    ref = call.path["ref"]
-    call.service.get(ref)  # an unknown job is told before the stream begins
+    ref, line = call.path["ref"], None
+    view = call.service.get(ref)  # an unknown job is told before the stream begins
+    if "at" in call.query:
+        task, offset = _place("at", call.query["at"])
+        line = (call.query.get("attempt", view.get("attempt") or 0), task, offset)
+        call.service.log_size(ref, task, line[0])  # so is an unknown task or attempt
     source = call.service.merged_log(
-        ref, call.query.get("cursor"), call.query.get("follow", False), call.query.get("tail")
+        ref, call.query.get("cursor"), call.query.get("follow", False), call.query.get("tail"), line
     )
     await call.sender.lines(source)
+
+
+def _place(parameter: str, text: str) -> tuple[str, int]:
+    """Read `<task>:<offset>`."""
+    task, _, offset = text.rpartition(":")
+    if not task or not (offset.isascii() and offset.isdigit() and len(offset) < 17):
+        raise UsageProblem(f"The parameter `{parameter}` must be `<task>:<offset>`, not `{text}`.")
+    return task, int(offset)
 
 
 async def first(source: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
