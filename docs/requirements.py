@@ -75,12 +75,12 @@ def cited(tests: Path) -> dict[tuple[str, str], Counter[str]]:
         for ids in _of_tests(ast.parse(path.read_text(encoding="utf-8"))):
             for name in ids & OPENPAI.keys():
                 found[name, place][file] += 1
-    expected = tests / "conformance" / "expected.yaml"
-    for line in expected.read_text(encoding="utf-8").splitlines():
-        if line.strip().startswith("proves:"):
-            for name in _ids(line) & OPENPAI.keys():
-                for place in PLACES[:3]:
-                    found[name, place]["conformance"] += 1
+    for expected in sorted((tests / "conformance").glob("*/expected.yaml")):
+        for line in expected.read_text(encoding="utf-8").splitlines():
+            if line.strip().startswith("proves:"):
+                for name in _ids(line) & OPENPAI.keys():
+                    for place in PLACES[:3]:
+                        found[name, place]["conformance"] += 1
     return found
 
 

@@ -9,18 +9,20 @@ what was posted: that shows the posted text, our boot program and the mapping of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 import yaml
-from conformance import DOCUMENTS, EXPECTED, HERE, Conformance
+from conformance import CASES, Case, Conformance
 from staging import make_job
 
-from paijupyter.backends.base import Place, Profile, load_backend
+from paijupyter.backends.base import Backend, HasAccount, Place, Profile, load_backend
 from paijupyter.protocol import read, write
-from tests.backends.openpai.running import Cluster
+from tests.backends.openpai.running import Cluster, tools_without_python
 from tests.openpai.server import OpenPai
 
 REAL = os.environ.get("PAIJUPYTER_TEST_OPENPAI", "")
@@ -30,6 +32,7 @@ REAL = os.environ.get("PAIJUPYTER_TEST_OPENPAI", "")
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     """The scripted server with a stand-in for its nodes."""
     with OpenPai() as server, Cluster(server, tmp_path / "nodes") as cluster:
+        cluster.paths["bash:5.2"] = tools_without_python(tmp_path / "bin")
         server.limits.list = server.limits.submit = server.limits.all = 1_000_000
         server.add_user("tester", "password")  # for whom the expected lines are
         monkeypatch.setenv("PAIJUPYTER_TOKEN_CONFORMANCE", server.token("tester"))
@@ -48,17 +51,16 @@ class OnOpenPai(Conformance):
     """What is different on OpenPAI, whatever server it is (docs/differences.md)."""
 
     kind = "openpai"
+    places = ("openpai",)
 
-    def text_of(self, name: str) -> str:
-        return as_it_may_be_named(ours(super().text_of(name)))
-
-    def expected_of(self, name: str) -> dict[str, Any]:
-        text = as_it_may_be_named(yaml.safe_dump(super().expected_of(name)))
-        expected: dict[str, Any] = yaml.safe_load(text)
-        for task in expected["tasks"].values():
+    def case(self, name: str) -> Case:
+        case = super().case(name)
+        text = case.text if "refused" in case.expected else ours(case.text)
+        expected: dict[str, Any] = yaml.safe_load(as_it_may_be_named(yaml.safe_dump(dict(case.expected))))
+        for task in (expected.get("tasks") or {}).values():
             if task.pop("signal", None):  # a signal is told as 128 and its number
                 task.pop("code", None)
-        return expected
+        return replace(case, text=as_it_may_be_named(text), expected=expected)
 
 
 def as_it_may_be_named(text: str) -> str:
@@ -69,9 +71,12 @@ def as_it_may_be_named(text: str) -> str:
 class TestStandIn(OnOpenPai):
     """All documents, run by the stand-in for a node."""
 
-    def expected_of(self, name: str) -> dict[str, Any]:
+    places = ("openpai", "stand-in")
+
+    def case(self, name: str) -> Case:
         # Outputs come home over a storage that both sides mount; the stand-in mounts none.
-        return {key: each for key, each in super().expected_of(name).items() if key != "outputs"}
+        case = super().case(name)
+        return replace(case, expected={k: v for k, v in case.expected.items() if k != "outputs"})
 
     @pytest.fixture(autouse=True)
     def _server(self, cluster: Cluster) -> None:
@@ -82,26 +87,27 @@ class TestStandIn(OnOpenPai):
         }
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.asyncio
 async def test_a_document_without_anything_of_ours_is_posted_as_it_is(
-    place: Place, monkeypatch: pytest.MonkeyPatch, name: str
+    place: Place, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     """D1, D8: the server takes it, and bash receives the commands that the document says."""
     with OpenPai() as server:
+        server.limits.submit = 1_000_000
         monkeypatch.setenv("PAIJUPYTER_TOKEN_CONFORMANCE", server.token())
         settings = {"url": server.url, "callsPerMinute": 1_000_000}
         backend = load_backend(Profile("conformance", "openpai", settings), place)
-        secrets = EXPECTED[name].get("secrets") or {}
-        data = {key: value for key, value in read((HERE / f"{name}.yaml").read_text()).data.items()}
-        data.pop("extras", None)
-        job = make_job(place, data)
-        await backend.submit(job, secrets)
+        for case in [case for case in CASES.values() if "refused" not in case.expected]:
+            with subtests.test(case.name):
+                secrets = case.expected.get("secrets") or {}
+                data = {key: value for key, value in read(case.text).data.items() if key != "extras"}
+                job = make_job(place, data)
+                await backend.submit(job, secrets)
+                for role, command in job.commands.items():
+                    for key, value in secrets.items():
+                        command = command.replace(f"<% $secrets.{key} %>", value)
+                    assert server.command(job.name, role).strip() == command.strip()
         await backend.close()
-        for role, command in job.commands.items():
-            for key, value in secrets.items():
-                command = command.replace(f"<% $secrets.{key} %>", value)
-            assert server.command(job.name, role).strip() == command.strip()
 
 
 @pytest.mark.asyncio
@@ -113,18 +119,28 @@ async def test_what_is_different_is_said_by_the_plan(place: Place, monkeypatch: 
         backend = load_backend(Profile("conformance", "openpai", settings), place)
         said = {}
         for name in ("environment", "outputs"):
-            plan = await backend.plan(make_job(place, ours((HERE / f"{name}.yaml").read_text())))
+            plan = await backend.plan(make_job(place, ours(CASES[name].text)))
             said[name] = {(problem.code, problem.severity) for problem in plan.problems}
         await backend.close()
     assert ("role-name", "error") in said["environment"]
     assert any("output" in code for code, _ in said["outputs"]), said["outputs"]
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(
     not REAL, reason="not shown without a real server: set PAIJUPYTER_TEST_OPENPAI and its token"
 )
 class TestRealServer(OnOpenPai):
     """All documents, on the server that the environment names."""
 
-    seconds = 600.0
+    seconds = 900.0
     settings: dict[str, Any] = {"url": REAL}  # noqa: RUF012 - not changed
+
+    @pytest_asyncio.fixture
+    async def backend(self, place: Place) -> AsyncIterator[Backend]:
+        """The real server, and whose token is used there."""
+        backend = load_backend(Profile("conformance", self.kind, self.settings), place)
+        assert isinstance(backend, HasAccount)
+        self.user = str((await backend.account())["user"])
+        yield backend
+        await backend.close()

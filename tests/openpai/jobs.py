@@ -101,6 +101,7 @@ class ScriptedJob:
         self.refusal = ""  # what Kubernetes has against it
         self.broken = ""  # why its tasks fail before the user's command
         self._clock = clock
+        self._ports = iter(range(20000, 40000))
 
     @property
     def framework(self) -> str:
@@ -349,9 +350,10 @@ class ScriptedJob:
     def _new_run(self, role: str) -> Run:
         settings = next(each for name, each in self.data["taskRoles"].items() if converted(name) == role)
         asked = settings["resourcePerInstance"].get("ports") or {}
-        labels = {"ssh": 1, "http": 1, **asked}
-        used = iter(range(20000, 40000))
-        ports = {label: ",".join(str(next(used)) for _ in range(count)) for label, count in labels.items()}
+        labels = {**asked, **{label: 1 for label in ("ssh", "http") if label not in asked}}
+        ports = {
+            label: ",".join(str(next(self._ports)) for _ in range(count)) for label, count in labels.items()
+        }
         return Run(str(uuid.uuid4()), self._clock(), ports)
 
     # -- as the API shows it -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +23,16 @@ from tests.openpai.server import OpenPai
 
 _BASH = ("bash", "-o", "errexit", "-o", "nounset", "-o", "pipefail")
 _PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+_NOT_FOUND, _SEGFAULT = 127, 139
 _TICK = 0.02  # seconds between two looks at a job
+
+
+def tools_without_python(folder: Path) -> str:
+    """Return a ``PATH`` with what an image with bash has, and no Python; it is made in a folder."""
+    folder.mkdir()
+    for name in ("bash", "base64", "cat", "rm", "mkdir", "tar", "gzip", "sha256sum", "mktemp"):
+        (folder / name).symlink_to(shutil.which(name, path="/usr/bin:/bin") or name)
+    return str(folder)
 
 
 class Cluster:
@@ -32,11 +42,15 @@ class Cluster:
         server: whose jobs run.
         folder: for the files of tasks.
         path: ``PATH`` of the tasks.
+
+    Attributes:
+        paths: ``PATH`` of the tasks of an image, by its address, where it is another one.
     """
 
     def __init__(self, server: OpenPai, folder: Path, path: str = _PATH) -> None:
         self.server = server
         self.path = path
+        self.paths: dict[str, str] = {}
         self._folder = folder
         self._ends = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -112,12 +126,20 @@ class _Attempt:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=place,
-            env={"PATH": self._cluster.path, "HOME": str(place), "LANG": "C.UTF-8", **variables},
+            env={"PATH": self._path(raw), "HOME": str(place), "LANG": "C.UTF-8", **variables},
             start_new_session=True,
         )
         self._said[key] = bytearray()
         self._readers[key] = threading.Thread(target=self._read, args=(task,), daemon=True)
         self._readers[key].start()
+
+    def _path(self, role: str) -> str:
+        data = self._job.data
+        image = data["taskRoles"][role]["dockerImage"]
+        uris = [str(each.get("uri")) for each in data["prerequisites"] if each["name"] == image]
+        return next(
+            (self._cluster.paths[uri] for uri in uris if uri in self._cluster.paths), self._cluster.path
+        )
 
     def _read(self, task: Task) -> None:
         key = (task.role, task.index)
@@ -156,7 +178,8 @@ class _Attempt:
                 continue
             status = 128 - status if status < 0 else status
             if status:
-                self._job.finish(task.role, task.index, 255, **self._end(key, status))
+                said = self._end(key, status)
+                self._job.finish(task.role, task.index, _code(status, said["user"]), **said)
                 failed = failed or (task, status)
             else:
                 self._job.finish(task.role, task.index)
@@ -170,7 +193,7 @@ class _Attempt:
             if 0 < least_failed <= len(losers):
                 loser = failed[0] if failed and failed[0] in losers else losers[0]
                 said = loser.run.said
-                self._job.fail(255, loser.role, loser.index, **said)
+                self._job.fail(_code(said["origin"], said["user"]), loser.role, loser.index, **said)
                 return int(said["origin"])
             if 0 < least_succeeded <= len(winners):
                 return self._succeed(winners[-1])
@@ -187,6 +210,15 @@ class _Attempt:
     def _end(self, key: tuple[str, int], status: int) -> Mapping[str, Any]:
         lines = bytes(self._said[key]).decode("utf-8", "replace").splitlines()[-15:]
         return {"origin": status, "user": "\n".join(lines)}
+
+
+def _code(status: int, said: str) -> int:
+    """Return the exit code that the cluster's runtime makes of a command's exit status, as measured."""
+    if status == _SEGFAULT:
+        return status
+    if status == _NOT_FOUND and "command not found" in said:
+        return 220
+    return 232 if "\nImportError:" in f"\n{said}" else 255
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
