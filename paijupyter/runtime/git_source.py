@@ -22,7 +22,7 @@ def fetch(source: "Dict[str, Any]", cache: "Cache", secret: str) -> str:
     Raises:
         Unfetched: with the reason.
     """
-    git = _Git(source, secret)
+    git = Git(source["uri"], secret)
     commit = git.resolve(source.get("ref") or "HEAD")
     key = cache.key("git", git.uri, source["base"], commit)
     with cache.lock(key):
@@ -36,18 +36,25 @@ def fetch(source: "Dict[str, Any]", cache: "Cache", secret: str) -> str:
     return key
 
 
-class _Git:
-    def __init__(self, source: "Dict[str, Any]", secret: str) -> None:
-        self.uri = re.sub(r"^git\+", "", source["uri"])
-        self._environment = dict(
+class Git:
+    """Runs git on a repository elsewhere; the secret stands in no argument.
+
+    Attributes:
+        uri: of the repository.
+        environment: for git.
+    """
+
+    def __init__(self, uri: str, secret: str) -> None:
+        self.uri = re.sub(r"^git\+", "", uri)
+        self.environment = dict(
             os.environ, GIT_TERMINAL_PROMPT="0", GIT_ALLOW_PROTOCOL=_PROTOCOLS, LC_ALL="C"
         )
-        self._environment.setdefault("GIT_SSH_COMMAND", "ssh -oBatchMode=yes")
+        self.environment.setdefault("GIT_SSH_COMMAND", "ssh -oBatchMode=yes")
         if secret:
             from .http_source import authorization
 
             # By environment: an argument could be read by everybody on this machine.
-            self._environment.update(
+            self.environment.update(
                 GIT_CONFIG_COUNT="1",
                 GIT_CONFIG_KEY_0="http.%s.extraHeader" % self.uri,
                 GIT_CONFIG_VALUE_0="Authorization: " + authorization(secret),
@@ -81,22 +88,31 @@ class _Git:
         self._run(["-C", target, "checkout", "--quiet", "--detach", commit])
 
     def _run(self, arguments: "List[str]") -> str:
+        return self.output(arguments).decode("utf-8", "replace")
+
+    def output(self, arguments: "List[str]") -> bytes:
+        """Run git and return what it writes.
+
+        Raises:
+            Unfetched: with what it says.
+        """
         try:
             done = subprocess.run(
                 ["git", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=self._environment,
+                env=self.environment,
             )
         except FileNotFoundError:
             raise Unfetched("git is not installed where the task runs") from None
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         if done.returncode:
-            fatal = (
-                [line for line in said if line.startswith(("fatal:", "error:"))]
-                or said
-                or ["no reason given"]
-            )
-            raise Unfetched("git says: " + fatal[0].partition(": ")[2])
-        return done.stdout.decode("utf-8", "replace")
+            raise Unfetched(self.reason(done.stderr))
+        return done.stdout
+
+    def reason(self, said: bytes) -> str:
+        """Return the line that says why it failed."""
+        lines = said.decode("utf-8", "replace").strip().splitlines()
+        fatal = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
+        text = (fatal or ["no reason given"])[0]
+        return "git says: " + (text.partition(": ")[2] or text)

@@ -8,6 +8,7 @@ what :mod:`paijupyter.runtime` describes, or in place of it, it has:
 - ``parcels``, ``package``: as in a pod (see :mod:`.pod`); ``folder`` and ``urlFile`` of a parcel may be
   relative to the spec's folder
 - ``kept``: a folder of the job in a storage, for checkpoints and outputs, or null
+- ``outputsTo``: a file beside the spec that says where outputs are sent (see :mod:`.returned`), or null
 """
 
 import json
@@ -38,6 +39,7 @@ def main(argv: "List[str]") -> int:
             spec: "Spec" = json.loads(stream.read().decode("utf-8"))
         own = own_spec(spec, os.path.dirname(os.path.abspath(argv[2])), os.environ)
         _run(own)
+        _send_outputs(own, log)
         with open(os.path.join(own["folder"], "exit.json"), "rb") as stream:
             return codes.status(dict(json.loads(stream.read().decode("utf-8")), stoppedBy=None))
     except Failure as failure:
@@ -57,6 +59,16 @@ def _run(spec: "Spec") -> None:
     for folder in (spec["folder"], spec["output"]):
         os.makedirs(folder, mode=0o700, exist_ok=True)
     Boot(spec, StandardOutput(int(spec.get("logLimitBytes") or 0))).run()
+
+
+def _send_outputs(spec: "Spec", log: StandardOutput) -> None:
+    if spec.get("outputsTo"):
+        from .returned import send
+
+        task = "%s-%d" % (spec["role"], spec["index"])
+        said = send(spec["output"], task, spec["outputsTo"], os.path.join(spec["folder"], "outputs.tar.gz"))
+        if said:
+            log.note(said)
 
 
 def own_spec(spec: "Spec", run: str, variables: "Mapping[str, str]") -> "Spec":
@@ -94,6 +106,7 @@ def own_spec(spec: "Spec", run: str, variables: "Mapping[str, str]") -> "Spec":
         checkpoints=os.path.join(kept or run, "checkpoints"),
         secrets=_secrets(spec, run),
         barrier=None,
+        outputsTo=os.path.join(run, spec["outputsTo"]) if spec.get("outputsTo") else None,
         parcels=[_placed(parcel, run) for parcel in spec.get("parcels") or ()],
         **addresses(spec, variables),
     )

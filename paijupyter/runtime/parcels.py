@@ -1,10 +1,11 @@
 """Packages as they reach a pod, made into what :mod:`.unpack` reads.
 
-A parcel has ``way``, ``target`` and, unless it is a folder, ``archive`` (``sha256 bytes parts``):
+A parcel has ``way``, ``target`` and, unless it is a folder or a commit, ``archive`` (``sha256 bytes parts``):
 
 - ``folder``: manifest, pack and blobs lie in ``folder``
 - ``parts``: the files ``part-0000``, ``part-0001``, … of ``folder`` joined are a tar.gz archive of the three
 - ``url``: so is what an URL gives, which stands in ``urlFile``: whoever knows it may read
+- ``git``: a commit of a repository has them (see :mod:`.git_parcel`)
 """
 
 import os
@@ -46,6 +47,11 @@ def _open(parcel: "Dict[str, Any]", folder: str, watch: "Watch") -> None:
     os.makedirs(folder, mode=0o700)
     archive = os.path.join(folder, "package.tar.gz")
     try:
+        if parcel["way"] == "git":
+            from .git_parcel import gather
+
+            gather(parcel, folder, watch)
+            return
         with open(archive, "wb") as file:
             if parcel["way"] == "url":
                 _download(parcel, file, watch)

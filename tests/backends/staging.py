@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import sys
 import time
 import uuid
@@ -16,6 +15,7 @@ import pytest
 
 from paijupyter import paths
 from paijupyter.backends.base import FINAL, Backend, Change, Job, Package, Place, TaskStatus
+from paijupyter.package.manifest import FILE, Entry, Manifest
 from paijupyter.protocol import read as read_document
 from paijupyter.protocol import render_commands, with_suffix, write
 
@@ -73,21 +73,22 @@ def make_job(
 
 
 def store_package(place: Place, files: Mapping[str, bytes | str]) -> Package:
-    """Put small files into the store of packages, in its format on disk."""
-    contents = {
-        path: text.encode() if isinstance(text, str) else text
-        for path, text in sorted(files.items(), key=lambda item: item[0].encode())
-    }
-    entries = [
-        [path, "100644", len(data), hashlib.sha256(data).hexdigest()] for path, data in contents.items()
-    ]
-    manifest = json.dumps({"schema": 1, "files": entries}, separators=(",", ":"), sort_keys=True).encode()
-    digest = hashlib.sha256(manifest).hexdigest()
-    folder = place.data / "packages" / digest
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "manifest.json").write_bytes(manifest)
-    (folder / "pack").write_bytes(b"".join(contents.values()))
-    return Package(digest, folder, place.data / "blobs")
+    """Put files into the store of packages, in its format on disk."""
+    contents = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
+    manifest = Manifest(
+        Entry(path, FILE, len(data), hashlib.sha256(data).hexdigest()) for path, data in contents.items()
+    )
+    package = Package(manifest.sha256, place.data / "packages" / manifest.sha256, place.data / "blobs")
+    package.folder.mkdir(parents=True, exist_ok=True)
+    (package.folder / "manifest.json").write_bytes(manifest.data)
+    (package.folder / "pack").write_bytes(b"".join(contents[entry.path] for entry in manifest.pack))
+    for digest in manifest.blobs:
+        blob = package.blobs / digest[:2] / digest
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        blob.write_bytes(
+            next(each for each in contents.values() if hashlib.sha256(each).hexdigest() == digest)
+        )
+    return package
 
 
 class Watch:

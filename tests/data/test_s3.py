@@ -6,9 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,47 +13,12 @@ from typing import Any
 import pytest
 
 from paijupyter import paths
+from tests.s3_server import ID, KEY
+from tests.s3_server import S3Server as Server
 from tests.services import rclone
 
 pytestmark = pytest.mark.services
-ID, KEY = "reader-of-sets", "canary-k3y-of-the-store"
 OPENED = {"name": "s", "secret": "STORE"}
-
-
-class Server:
-    """``rclone serve s3`` on a folder: the folders in it are its buckets."""
-
-    def __init__(self, tool: Path, root: Path, port: int, log: Path) -> None:
-        self.root = root
-        self.address = f"http://127.0.0.1:{port}"
-        self._command = [tool, "serve", "s3", "--config", "/dev/null", "--auth-key", f"{ID},{KEY}"]
-        self._command += ["--addr", f"127.0.0.1:{port}", "--vfs-cache-mode", "off", "-vv", str(root)]
-        self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self, until: Any, *more: str) -> None:
-        self.stop()
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen([*self._command, *more], stdout=log, stderr=log)
-        until(self._answers, why=f"rclone, see {self._log}")
-
-    def stop(self) -> None:
-        if self._process:
-            self._process.terminate()
-            self._process.wait(timeout=20)
-
-    def reads(self, name: str) -> int:
-        """Return how often an object was read."""
-        return sum("GET OBJECT" in line and name in line for line in self._log.read_text().splitlines())
-
-    def _answers(self) -> bool:
-        try:
-            urllib.request.urlopen(self.address, timeout=5).close()
-        except urllib.error.HTTPError as error:
-            error.close()
-        except OSError:
-            return False
-        return True
 
 
 @pytest.fixture

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import IO
 
 from paijupyter.backends.base import Job, Package
-from paijupyter.package.manifest import Manifest
+from paijupyter.package.manifest import LINK, SMALL, Entry, Manifest
 
 _LEVEL_SMALL, _LEVEL_LARGE = 6, 1
+_PIECE = 1 << 20
 
 
 class TooLarge(Exception):
@@ -46,6 +47,18 @@ def members(package: Package) -> Iterator[tuple[str, Path]]:
     manifest = Manifest.from_bytes((package.folder / "manifest.json").read_bytes())
     for sha256 in sorted(manifest.blobs):
         yield f"blobs/{sha256[:2]}/{sha256}", package.blobs / sha256[:2] / sha256
+
+
+def contents(package: Package) -> Iterator[tuple[Entry, Iterator[bytes]]]:
+    """Yield each file's entry and its content, which is to be read before the next one is asked for."""
+    manifest = Manifest.from_bytes((package.folder / "manifest.json").read_bytes())
+    with (package.folder / "pack").open("rb") as pack:
+        for entry in manifest.entries:
+            if entry.size < SMALL or entry.mode == LINK:
+                yield entry, iter((pack.read(entry.size),))
+            else:
+                with (package.blobs / entry.sha256[:2] / entry.sha256).open("rb") as blob:
+                    yield entry, iter(lambda: blob.read(_PIECE), b"")
 
 
 def size_of(package: Package) -> int:

@@ -33,9 +33,7 @@ def put(package: Package, store: ObjectStore, staging: Path) -> tuple[Archive, s
     Raises:
         PaiJupyterError: ``package-not-sent`` without credentials, or if the store refuses.
     """
-    who = signing.credentials(store.profile)
-    if who is None:
-        raise _failed(store, "this host has no credentials for it (AWS_ACCESS_KEY_ID or ~/.aws/credentials)")
+    who = _credentials(store)
     try:
         facts = _facts(package, store, who) or _upload(package, store, who, staging)
     except urllib.error.HTTPError as error:
@@ -45,6 +43,38 @@ def put(package: Package, store: ObjectStore, staging: Path) -> tuple[Archive, s
         raise _failed(store, str(getattr(error, "reason", error))) from error
     url = _url(store, f"{package.sha256}.tar.gz", store.inside or store.endpoint)
     return facts, signing.signed("GET", url, store.region, who, seconds=signing.LONGEST_SECONDS, now=_now())
+
+
+def writing(store: ObjectStore, name: str) -> str:
+    """Return an address by which a task may write one object for a week.
+
+    Args:
+        store: the bucket.
+        name: of the object, below the store's prefix.
+
+    Raises:
+        PaiJupyterError: ``package-not-sent`` without credentials.
+    """
+    url = _url(store, name, store.inside or store.endpoint)
+    who = _credentials(store)
+    return signing.signed("PUT", url, store.region, who, seconds=signing.LONGEST_SECONDS, now=_now())
+
+
+def reading(store: ObjectStore, name: str) -> Any:
+    """Return the answer with an object's content. Blocking.
+
+    Raises:
+        OSError: ``urllib.error.HTTPError`` of 403 or 404 if there is none.
+        PaiJupyterError: ``package-not-sent`` without credentials.
+    """
+    return _request("GET", name, store, _credentials(store))
+
+
+def _credentials(store: ObjectStore) -> Credentials:
+    who = signing.credentials(store.profile)
+    if who is None:
+        raise _failed(store, "this host has no credentials for it (AWS_ACCESS_KEY_ID or ~/.aws/credentials)")
+    return who
 
 
 def _facts(package: Package, store: ObjectStore, who: Credentials) -> Archive | None:

@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+SIGNATURE = "&X-Amz-Signature="
+"""Begins the last part of an address."""
 LONGEST_SECONDS = 7 * 86400
 """For how long an address can be valid."""
 
@@ -88,4 +90,4 @@ def signed(method: str, url: str, region: str, who: Credentials, *, seconds: int
     key = f"AWS4{who.secret}".encode()
     for part in (day, region, "s3", "aws4_request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    return f"{url}?{text}&X-Amz-Signature={hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()}"
+    return f"{url}?{text}{SIGNATURE}{hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()}"

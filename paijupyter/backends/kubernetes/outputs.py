@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
-from typing import IO
+from collections.abc import Callable
+from pathlib import Path
 
 from paijupyter.backends.base import Job
+from paijupyter.backends.delivery import returned
 from paijupyter.backends.kubernetes import layout, pod_options
 from paijupyter.backends.kubernetes.channels import STATUS, STDERR, STDOUT, exit_of
 from paijupyter.backends.kubernetes.errors import KubeError
@@ -67,8 +66,8 @@ class Fetcher:
         try:
             with tempfile.TemporaryFile(dir=draft) as archive:
                 await self._run(pod, key, "send", archive.write)
-                await asyncio.to_thread(_unpack, archive, draft / "content")
-            await asyncio.to_thread(_put, draft / "content", folder)
+                await asyncio.to_thread(returned.unpack, archive, draft / "content")
+            await asyncio.to_thread(returned.put, draft / "content", folder)
         finally:
             await asyncio.to_thread(shutil.rmtree, draft, True)
 
@@ -93,34 +92,3 @@ class Fetcher:
                 ended.message if ended else "the stream was cut"
             )
             raise KubeError(0, "Unreachable", words)
-
-
-def _unpack(archive: IO[bytes], folder: Path) -> None:
-    """Unpack regular files only, and none outside the folder."""
-    folder.mkdir()
-    archive.seek(0)
-    with tarfile.open(fileobj=archive, mode="r|") as members:
-        for member in members:
-            name = PurePosixPath(member.name)
-            if not member.isreg() or name.is_absolute() or ".." in name.parts:
-                continue
-            source = members.extractfile(member)
-            if source is None:
-                continue
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with source, target.open("wb") as out:
-                shutil.copyfileobj(source, out)
-            target.chmod(0o600 | (member.mode & 0o100))
-
-
-def _put(content: Path, folder: Path) -> None:
-    """Move files over to where outputs are shown; those of an earlier attempt that have the same name go."""
-    for path in _files(content):
-        target = folder / path.relative_to(content)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, target)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file())

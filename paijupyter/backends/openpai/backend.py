@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from paijupyter.backends.base import BackendPlan, Capabilities, Job, Place, Profile
 from paijupyter.backends.changes import Changes, Subscription
+from paijupyter.backends.delivery.commits import Mirror
 from paijupyter.backends.kept import journal_file
 from paijupyter.backends.openpai import capabilities, journal, remembering
 from paijupyter.backends.openpai.access import client_of
@@ -55,8 +56,9 @@ class OpenPaiBackend(WithAccount, Remote):
         self._changes = Changes()
         self._hub = Hub(self._server)
         self._asker = Asker(self._server)
-        self._planner = Planner(settings, self._asker.cluster)
-        self._submitter = Submitter(self._server, place.data)
+        mirror = Mirror(settings.git, place.data / "git") if settings.git else None
+        self._planner = Planner(settings, self._asker.cluster, mirror)
+        self._submitter = Submitter(self._server, place.data, mirror)
         self._collector = Collector(self._server, self._hub)
         self._hub.before_end = self._collector.gather
         self._runs: dict[str, JobRun] = {}

@@ -37,11 +37,14 @@ class Carried:
         data: the payload.
         urls: by number of the package the address that tasks fetch it from; it opens the package.
         storages: each ``name`` and ``path`` in the tasks, beyond those the document names.
+        outputs: what tasks are told of where they send their outputs, "" before it is known, None if they
+            send none.
     """
 
     data: bytes
     urls: Mapping[int, str]
     storages: Sequence[Mapping[str, str]] = ()
+    outputs: str | None = None
 
 
 def carries(job: Job) -> bool:
@@ -167,8 +170,8 @@ def _escape(found: dict[str, Any]) -> None:
                     hooks[key] = each(hooks[key])
     for name in used & set(found.get("parameters") or {}):
         value = found["parameters"][name]
-        if isinstance(value, str):
-            found["parameters"][name] = escaped(value)
+        if isinstance(value, str) and (text := escaped(value)) != value:  # else a date stays one
+            found["parameters"][name] = text
 
 
 def _two_stages(found: dict[str, Any]) -> None:
@@ -204,9 +207,11 @@ def _carry(found: dict[str, Any], job: Job, settings: OpenPaiSettings, carried: 
     parameters = {**(found.get("parameters") or {}), head.PAYLOAD: _wrapped(carried.data)}
     for number, name in enumerate(names):
         parameters[head.secret_parameter(number)] = f"<%& $secrets.{name} %>"
-    for number, url in carried.urls.items():
-        name = head.url_secret(number)
-        found["secrets"] = {**(found.get("secrets") or {}), name: url}
+    told = {head.url_file(number): (head.url_secret(number), url) for number, url in carried.urls.items()}
+    if carried.outputs is not None:
+        told[head.OUTPUTS_FILE] = (head.OUTPUTS, carried.outputs)
+    for name, value in told.values():
+        found["secrets"] = {**(found.get("secrets") or {}), name: value}
         parameters[name] = f"<%& $secrets.{name} %>"
     found["parameters"] = parameters
     # Hooks of a deployment are part of the rendered commands already.
@@ -221,7 +226,7 @@ def _carry(found: dict[str, Any], job: Job, settings: OpenPaiSettings, carried: 
                 digest,
                 mark,
                 names,
-                sorted(carried.urls),
+                {file: name for file, (name, _) in told.items()},
                 settings.python,
                 by_shell=payload.works_without_python(job),
             )

@@ -8,12 +8,16 @@ once; each secret is a parameter that refers to it, which is how a value arrives
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from paijupyter.backends.openpai.payload import RUN
 
 PAYLOAD = "paijupyter"
 """Name of the parameter that holds the payload."""
+OUTPUTS = "paijupyter_outputs"
+"""Name of the secret, and of its parameter, that says where outputs go."""
+OUTPUTS_FILE = "outputs-to"
+"""File that says so in a task."""
 NO_PYTHON = 127
 DAMAGED = 41
 _OPEN = """\
@@ -38,12 +42,17 @@ def url_secret(number: int) -> str:
     return f"paijupyter_url_{number}"
 
 
+def url_file(number: int) -> str:
+    """Return the file that has that address in a task."""
+    return f"url-{number}"
+
+
 def command_of(
     role: str,
     digest: str,
     mark: str,
     secrets: Sequence[str],
-    urls: Sequence[int],
+    told: Mapping[str, str],
     python: str = "",
     *,
     by_shell: bool,
@@ -55,7 +64,7 @@ def command_of(
         digest: sha256 of the payload.
         mark: a word that no line of any value is.
         secrets: their names, in the order of the spec.
-        urls: numbers of the packages that are fetched from an address.
+        told: files that a task gets beside, and of each the parameter with its content.
         python: path of the interpreter, "" for what PATH has.
         by_shell: whether an image without Python can run it too.
     """
@@ -63,7 +72,7 @@ def command_of(
         _here(f"secrets/{number}", f"<% $parameters.{secret_parameter(number)} %>", mark)
         for number in range(len(secrets))
     ]
-    given += [_here(f"url-{number}", f"<% $parameters.{url_secret(number)} %>", mark) for number in urls]
+    given += [_here(name, f"<% $parameters.{parameter} %>", mark) for name, parameter in told.items()]
     find = shlex.quote(python) if python else '"$(command -v python3 || command -v python || true)"'
     without = _by_shell(role, digest, secrets) if by_shell else _NO_PYTHON.format(code=NO_PYTHON)
     return "\n".join(

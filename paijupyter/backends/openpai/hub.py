@@ -1,8 +1,8 @@
 """What is known of all jobs of a profile: one list of all in every period, one look at each that changed.
 
-However many jobs there are, the calls stay within the budget: the list keeps its period whatever else is asked,
-details wait for their turn, those of ended jobs first, and what is left of a minute copies the logs of running
-tasks, the longest unread first.
+However many jobs there are, the calls stay within the budget: the list keeps its period whatever else is
+asked, details wait for their turn, those of ended jobs first, and what is left of a minute copies the logs of
+running tasks, the longest unread first.
 """
 
 from __future__ import annotations

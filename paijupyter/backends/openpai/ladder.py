@@ -1,32 +1,37 @@
 """Which way each package of a job travels, and sending it: the first way of the profile that it fits.
 
 A server takes no files, only a document of at most 102,400 bytes. So small packages travel inside it, larger
-ones by a storage that this host and the tasks both have, or by a store that both reach.
+ones by a storage that this host and the tasks both have, by a store that both reach, or not at all: where a
+git remote has the same files, the tasks take them from there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job, Package
 from paijupyter.backends.delivery import archive
-from paijupyter.backends.openpai import emit, payload
+from paijupyter.backends.delivery.commits import Match, Mirror
+from paijupyter.backends.openpai import emit, head, payload
 from paijupyter.backends.openpai.emit import Carried
 from paijupyter.backends.openpai.settings import OpenPaiSettings
-from paijupyter.errors import PaiJupyterError
+from paijupyter.errors import PaiJupyterError, Problem
 from paijupyter.protocol.quantities import format_memory
 
 _INSIDE = 512 * 1024
 """Bytes of a package that may still fit into a document; more are not tried."""
+_FEW = 3  # files that a message names
 WORDS = {
     "document": "inside the document",
     "storage": "by storage `{storage}`, which this host has too",
     "object": "by bucket `{bucket}`",
     "webhdfs": "by WebHDFS at {webhdfs}",
+    "git": "as commit {commit} of {git}",
 }
 
 
@@ -39,23 +44,41 @@ class Leg:
         package: what travels.
         way: one of ``settings.WAYS``.
         size: its bytes.
+        match: the commit that has it, of the way ``git``.
     """
 
     number: int
     package: Package
     way: str
     size: int
+    match: Match | None = None
+
+    @property
+    def inside(self) -> int:
+        """Bytes of it that travel in the document."""
+        if self.way == "document":
+            return self.size
+        return self.match.size if self.match else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Everything of ours that a job takes along: how its packages travel, and what its document carries."""
+    """Everything of ours that a job takes along.
+
+    Attributes:
+        legs: how its packages travel.
+        carried: what its document carries.
+        problems: what is to be said of ways that were not taken.
+    """
 
     legs: tuple[Leg, ...]
     carried: Carried
+    problems: tuple[Problem, ...] = ()
 
 
-def load(job: Job, name: str, settings: OpenPaiSettings, secrets: Mapping[str, str]) -> Load:
+def load(
+    job: Job, name: str, settings: OpenPaiSettings, secrets: Mapping[str, str], mirror: Mirror | None
+) -> Load:
     """Choose the ways; sends nothing. Blocking.
 
     Args:
@@ -63,33 +86,92 @@ def load(job: Job, name: str, settings: OpenPaiSettings, secrets: Mapping[str, s
         name: what it is called on the server.
         settings: of the profile.
         secrets: their values, for they count for the size of the document.
+        mirror: the commits of the profile's git remote.
 
     Raises:
         PaiJupyterError: ``package-too-big`` if no way takes one; it lists what could be set up.
     """
-    packages = archive.packages_of(job)
-    sizes = [archive.size_of(package) for package in packages]
-    first = _first(settings)
-    inside = {number for number, size in enumerate(sizes) if first == "document" and size <= _INSIDE}
+    problems: list[Problem] = []
+    ways = [
+        _Ways(_legs(number, package, settings, mirror, problems))
+        for number, package in enumerate(archive.packages_of(job))
+    ]
     while True:
-        ways = [
-            "document" if number in inside else _elsewhere(settings, sizes[number])
-            for number in range(len(packages))
-        ]
-        legs = tuple(
-            Leg(number, package, way, sizes[number])
-            for number, (package, way) in enumerate(zip(packages, ways, strict=True))
-        )
-        found = Load(legs, _carried(job, name, settings, legs, {}, {}))
+        legs = tuple(each.now() for each in ways)
+        found = Load(legs, _carried(job, name, settings, legs, {}, {}), tuple(dict.fromkeys(problems)))
         size = len(emit.text_of(job, name, settings, secrets, found.carried).encode())
         if size <= emit.LARGEST:
             return found
-        if not inside:
+        largest = max(legs, key=lambda leg: leg.inside, default=None)
+        if largest is None or not largest.inside:
             raise _too_long(size)
-        inside.remove(max(inside, key=lambda number: sizes[number]))
+        ways[largest.number].give_up()
 
 
-async def send(found: Load, job: Job, name: str, settings: OpenPaiSettings, staging: Path) -> Carried:
+class _Ways:
+    """The ways that one package could take, in order."""
+
+    def __init__(self, legs: Iterator[Leg]) -> None:
+        self._legs = legs
+        self._now: Leg | None = None
+
+    def now(self) -> Leg:
+        """Return the way that is taken now.
+
+        Raises:
+            PaiJupyterError: ``package-too-big`` if there is none left.
+        """
+        self._now = self._now or next(self._legs)
+        return self._now
+
+    def give_up(self) -> None:
+        """Take the next one: the document has no room for what this one puts into it."""
+        self._now = None
+
+
+def _legs(
+    number: int, package: Package, settings: OpenPaiSettings, mirror: Mirror | None, problems: list[Problem]
+) -> Iterator[Leg]:
+    """Yield the ways that a package could take; add what is to be said of those it cannot."""
+    size = archive.size_of(package)
+    for way in there(settings):
+        if way == "git":
+            yield from _git_leg(number, package, size, mirror, problems)
+        elif way != "document" or size <= _INSIDE:
+            yield Leg(number, package, way, size)
+    raise _too_big(size, settings, problems)
+
+
+def _git_leg(
+    number: int, package: Package, size: int, mirror: Mirror | None, problems: list[Problem]
+) -> Iterator[Leg]:
+    try:
+        match = mirror.nearest(package) if mirror else None
+    except PaiJupyterError as error:
+        problems.append(Problem("warning", error.code, error.message, hint=error.hint))
+        return
+    if match is not None and match.size <= _INSIDE:
+        yield Leg(number, package, "git", size, match)
+    problems.append(
+        Problem(
+            "warning",
+            "git-differs",
+            f"Package `{package.sha256[:12]}` differs from every commit of the git remote"
+            + (f", from {match.commit[:10]} by {_named(match.beside)}" if match else "")
+            + "; that is too much for the job document.",
+            hint="Commit and push it, or name another way in the profile.",
+        )
+    )
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _FEW} more" if len(paths) > _FEW else ""
+    return ", ".join(f"`{path}`" for path in paths[:_FEW]) + more
+
+
+async def send(
+    found: Load, job: Job, name: str, settings: OpenPaiSettings, staging: Path, mirror: Mirror | None
+) -> Carried:
     """Bring the packages to where the tasks find them; return what the document carries.
 
     Args:
@@ -98,6 +180,7 @@ async def send(found: Load, job: Job, name: str, settings: OpenPaiSettings, stag
         name: what it is called on the server.
         settings: of the profile.
         staging: a folder for archives on their way.
+        mirror: the commits of the profile's git remote.
 
     Raises:
         PaiJupyterError: ``package-not-sent`` with the reason.
@@ -117,6 +200,8 @@ async def send(found: Load, job: Job, name: str, settings: OpenPaiSettings, stag
 
             sent = await asyncio.to_thread(put, leg.package, settings.webhdfs, staging)
             facts[leg.number], urls[leg.number] = sent
+        elif leg.way == "git" and mirror is not None:
+            urls[leg.number] = json.dumps(await asyncio.to_thread(mirror.place))
     if not urls:
         return found.carried
     return await asyncio.to_thread(_carried, job, name, settings, found.legs, facts, urls)
@@ -124,11 +209,38 @@ async def send(found: Load, job: Job, name: str, settings: OpenPaiSettings, stag
 
 def in_words(leg: Leg, settings: OpenPaiSettings) -> str:
     """Say by which way a package travels."""
-    return WORDS[leg.way].format(
+    words = WORDS[leg.way].format(
         storage=settings.storage,
         bucket=settings.bucket.bucket if settings.bucket else "",
         webhdfs=settings.webhdfs.url if settings.webhdfs else "",
+        git=settings.git.url if settings.git else "",
+        commit=leg.match.commit[:10] if leg.match else "",
     )
+    if leg.match is None or not leg.match.beside:
+        return words
+    return f"{words}; what no pushed commit has is inside the document: {_named(leg.match.beside)}"
+
+
+def outputs_way(settings: OpenPaiSettings) -> str:
+    """Return the way by which outputs come back: ``storage``, ``object``, ``webhdfs``, or "" for none."""
+    if settings.shared is not None:
+        return "storage"
+    return next((each for each in there(settings) if each in ("object", "webhdfs")), "")
+
+
+def outputs_in_words(settings: OpenPaiSettings) -> str:
+    """Say by which way outputs come back; "" for none."""
+    chosen = outputs_way(settings)
+    if chosen == "storage":
+        return f"by storage `{settings.storage}`"
+    if chosen == "object" and settings.bucket:
+        return f"by bucket `{settings.bucket.bucket}`, if the job ends within a week of its submission"
+    return f"by WebHDFS at {settings.webhdfs.url}" if chosen and settings.webhdfs else ""
+
+
+def sends_outputs(job: Job, settings: OpenPaiSettings) -> bool:
+    """Say whether the tasks of a job send their outputs: not where they write into a storage."""
+    return bool(job.extras.get("outputs")) and outputs_way(settings) in ("object", "webhdfs")
 
 
 def kept_folder(name: str, settings: OpenPaiSettings) -> str | None:
@@ -143,32 +255,26 @@ def kept_here(name: str, settings: OpenPaiSettings) -> Path | None:
     return shared.folder / settings.folder / "jobs" / name if shared and shared.folder else None
 
 
-def _first(settings: OpenPaiSettings) -> str:
-    """Return the first way that there is, "" for none."""
-    return next(iter(_there(settings)), "")
-
-
-def _there(settings: OpenPaiSettings) -> list[str]:
+def there(settings: OpenPaiSettings) -> list[str]:
     """Return the ways that there are, in the profile's order."""
-    there = {
+    found = {
         "document": True,
         "storage": settings.shared is not None,
         "object": settings.bucket is not None,
         "webhdfs": settings.webhdfs is not None,
+        "git": settings.git is not None,
     }
-    return [way for way in settings.ways if there[way]]
+    return [way for way in settings.ways if found[way]]
 
 
-def _elsewhere(settings: OpenPaiSettings, size: int) -> str:
-    for way in _there(settings):
-        if way != "document":
-            return way
-    raise PaiJupyterError(
+def _too_big(size: int, settings: OpenPaiSettings, problems: Sequence[Problem]) -> PaiJupyterError:
+    why = "".join(f" {each.message}" for each in dict.fromkeys(problems))
+    return PaiJupyterError(
         "package-too-big",
         f"Package of {format_memory(max(size / 2**20, 0.1))} does not fit into a job document, and profile "
-        f"`{settings.name}` has no other way for it.",
+        f"`{settings.name}` has no other way for it.{why}",
         "Leave large files out (.paiignore) and read them as data; or set up in the profile `storage` (with "
-        "`storages`), `packageObject` or `packageWebHdfs`.",
+        "`storages`), `packageObject`, `packageWebHdfs` or `packageGit`.",
         413,
     )
 
@@ -193,11 +299,14 @@ def _carried(
     told = [_told(leg, settings, facts.get(leg.number)) for leg in legs]
     spec = payload.spec_of(job, settings, told, kept_folder(name, settings))
     inside = [(leg.number, leg.package) for leg in legs if leg.way == "document"]
+    beside = [(leg.number, leg.package, leg.match.beside) for leg in legs if leg.match]
     # What only sending can tell is as long as this.
-    shown = {leg.number: "" for leg in legs if leg.way in ("object", "webhdfs")}
+    shown = {leg.number: "" for leg in legs if leg.way in ("object", "webhdfs", "git")}
     shared = settings.shared
     more = [{"name": shared.name, "path": shared.mount_path}] if shared else []
-    return Carried(payload.pack(job, spec, inside), {**shown, **urls}, more)
+    outputs = "" if sends_outputs(job, settings) else None
+    spec["outputsTo"] = None if outputs is None else head.OUTPUTS_FILE
+    return Carried(payload.pack(job, spec, inside, beside), {**shown, **urls}, more, outputs)
 
 
 def _told(leg: Leg, settings: OpenPaiSettings, facts: archive.Archive | None) -> dict[str, Any]:
@@ -207,11 +316,23 @@ def _told(leg: Leg, settings: OpenPaiSettings, facts: archive.Archive | None) ->
     if leg.way == "storage" and settings.shared is not None:
         place = f"{settings.shared.mount_path}/{settings.folder}/packages/{sha256}"
         return {"sha256": sha256, "way": "folder", "folder": place}
+    if leg.match is not None:
+        return {
+            "sha256": sha256,
+            "way": "git",
+            "urlFile": head.url_file(number),
+            "commit": leg.match.commit,
+            "ref": leg.match.ref,
+            "subfolder": settings.git.folder if settings.git else "",
+            "leftOut": list(leg.match.left_out),
+            "folder": f"beside/{number}",
+            "beside": payload.beside_told(leg.package, leg.match.beside),
+        }
     known = facts or archive.Archive("0" * 64, leg.size)
     return {
         "sha256": sha256,
         "way": "url",
-        "urlFile": f"url-{number}",
+        "urlFile": head.url_file(number),
         "archive": {"sha256": known.sha256, "bytes": known.size},
     }
 

@@ -1,7 +1,8 @@
 """What travels inside a job document: the boot program, what the tasks are told, small packages.
 
-A gzip'd tar of ``boot/`` (sources of the boot program, without comments), ``spec.json``, ``parcels/<n>/`` and
-``commands/<role>.sh`` (for images without Python). The same job gives the same bytes.
+A gzip'd tar of ``boot/`` (sources of the boot program, without comments), ``spec.json``, ``parcels/<n>/``,
+``beside/<n>/`` (what no commit has) and ``commands/<role>.sh`` (for images without Python). The same job
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gzip
 import io
 import json
 import tarfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from paijupyter.backends.base import Job, Package
 from paijupyter.backends.data_told import data_told
-from paijupyter.backends.delivery.archive import members
+from paijupyter.backends.delivery.archive import contents, members
 from paijupyter.backends.openpai.settings import OpenPaiSettings
 from paijupyter.backends.told import common
 from paijupyter.data.storages import used_by
@@ -35,6 +37,7 @@ RUN = "/tmp/paijupyter"  # noqa: S108 - in a container of its own, which has no 
 """Folder of a task for all that is ours."""
 _BOOT = "boot/paiboot/"
 _LIBRARY = "boot/library.json"
+_PARSING = threading.Lock()
 # Modules that only some jobs need; all others always travel.
 _OF_PODS = frozenset(
     (
@@ -54,6 +57,7 @@ _OF_PODS = frozenset(
 )
 _OF_DATA = frozenset(("cache", "data", "fetch", "git_source", "http_source"))
 _OF_ADDRESSES = frozenset(("cache", "fetch", "http_source"))
+_OF_COMMITS = frozenset(("cache", "fetch", "git_source", "http_source"))
 _OF_REQUIREMENTS = frozenset(("missing", "requirements"))
 
 
@@ -94,20 +98,26 @@ def storages_told(job: Job, settings: OpenPaiSettings) -> list[dict[str, str]]:
     return [{"name": name, "path": path} for name, path in used_by(job.document, settings.storages) if name]
 
 
-def pack(job: Job, spec: Mapping[str, Any], inside: Sequence[tuple[int, Package]]) -> bytes:
+def pack(
+    job: Job,
+    spec: Mapping[str, Any],
+    inside: Sequence[tuple[int, Package]],
+    beside: Sequence[tuple[int, Package, Sequence[str]]] = (),
+) -> bytes:
     """Return what travels in the document. Blocking.
 
     Args:
         job: the job.
         spec: from :func:`spec_of`.
         inside: the packages that travel in it, with their numbers.
+        beside: those of which only the files of some paths do.
     """
     buffer = io.BytesIO()
     with (
         gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=buffer, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
-        for name, content in _members(job, spec, inside):
+        for name, content in _members(job, spec, inside, beside):
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             entry.mode = 0o600
@@ -115,8 +125,17 @@ def pack(job: Job, spec: Mapping[str, Any], inside: Sequence[tuple[int, Package]
     return buffer.getvalue()
 
 
+def beside_told(package: Package, paths: Sequence[str]) -> list[dict[str, str]]:
+    """Return what tasks are told of files that travel beside a commit (``runtime.git_parcel``)."""
+    modes = {entry.path: entry.mode for entry, _ in contents(package)}
+    return [{"path": path, "mode": modes[path], "file": str(number)} for number, path in enumerate(paths)]
+
+
 def _members(
-    job: Job, spec: Mapping[str, Any], inside: Sequence[tuple[int, Package]]
+    job: Job,
+    spec: Mapping[str, Any],
+    inside: Sequence[tuple[int, Package]],
+    beside: Sequence[tuple[int, Package, Sequence[str]]],
 ) -> Iterator[tuple[str, bytes]]:
     yield "spec.json", json.dumps(spec, ensure_ascii=False, separators=(",", ":")).encode()
     wanted = _with_imports(_left_out(job, spec))
@@ -126,6 +145,11 @@ def _members(
     for number, package in inside:
         for name, path in members(package):
             yield f"parcels/{number}/{name}", path.read_bytes()
+    for number, package, paths in beside:
+        files = {path: str(place) for place, path in enumerate(paths)}
+        for entry, pieces in contents(package):
+            if entry.path in files:
+                yield f"beside/{number}/{files[entry.path]}", b"".join(pieces)
     if works_without_python(job):
         for role, command in job.commands.items():
             yield f"commands/{role}.sh", command.encode("utf-8", "surrogateescape")
@@ -147,10 +171,17 @@ def works_without_python(job: Job) -> bool:
 
 def _left_out(job: Job, spec: Mapping[str, Any]) -> frozenset[str]:
     found = set(_OF_PODS)
+    ways = {parcel.get("way") for parcel in spec["parcels"]}
     if not job.data:
-        # An address is fetched as data of kind `http` are.
-        by_url = any(parcel.get("way") == "url" for parcel in spec["parcels"])
-        found |= _OF_DATA - (_OF_ADDRESSES if by_url else frozenset())
+        # An address is fetched as data of kind `http` are, a commit as those of kind `git`.
+        needed = (_OF_ADDRESSES if "url" in ways else frozenset()) | (
+            _OF_COMMITS if "git" in ways else frozenset()
+        )
+        found |= _OF_DATA - needed
+    if "git" not in ways:
+        found.add("git_parcel")
+    if not spec.get("outputsTo"):
+        found.add("returned")
     if not spec["runsNotebook"]:
         found.add("notebook")
         if not job.package:
@@ -175,7 +206,7 @@ def _with_imports(left_out: frozenset[str]) -> frozenset[str]:
 def _imported(source: bytes) -> set[str]:
     """Return the modules beside it that a module imports when it is loaded."""
     found: set[str] = set()
-    for node in ast.parse(source).body:
+    for node in _parsed(source).body:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             found |= {node.module.split(".")[0]} if node.module else {each.name for each in node.names}
     return found
@@ -204,9 +235,15 @@ def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield prefix + entry.name, _small(entry.read_text("utf-8")).encode()
 
 
+def _parsed(source: str | bytes) -> ast.Module:
+    """Parse, one thread at a time: CPython 3.11 counts the depths of all threads as one, and then raises."""
+    with _PARSING:
+        return ast.parse(source)
+
+
 def _small(source: str) -> str:
     """Return a module without comments and docstrings."""
-    tree = ast.parse(source)
+    tree = _parsed(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _is_text(node.body[:1]):
             node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])

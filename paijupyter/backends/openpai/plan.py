@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from paijupyter.backends.base import BackendPlan, Job
+from paijupyter.backends.delivery.commits import Mirror
 from paijupyter.backends.openpai import emit, ladder, payload
 from paijupyter.backends.openpai.capabilities import Cluster
 from paijupyter.backends.openpai.ladder import Load
@@ -28,9 +29,13 @@ class Planner:
     Args:
         settings: of the profile.
         cluster: returns what is known of the cluster.
+        mirror: the commits of the profile's git remote.
     """
 
-    def __init__(self, settings: OpenPaiSettings, cluster: Callable[[], Awaitable[Cluster]]) -> None:
+    def __init__(
+        self, settings: OpenPaiSettings, cluster: Callable[[], Awaitable[Cluster]], mirror: Mirror | None
+    ) -> None:
+        self._mirror = mirror
         self._settings = settings
         self._cluster = cluster
 
@@ -45,7 +50,7 @@ class Planner:
         load: Load | None = None
         if emit.carries(job):
             try:
-                load = ladder.load(job, job.name, settings, {})
+                load = ladder.load(job, job.name, settings, {}, self._mirror)
             except PaiJupyterError as error:
                 problems.append(Problem("error", error.code, error.message, hint=error.hint))
         text = emit.text_of(job, job.name, settings, {}, load.carried if load else None)
@@ -162,6 +167,7 @@ def _too_big(job: Job, name: str, cluster: Cluster) -> Iterator[Problem]:
 
 
 def _package_problems(load: Load | None, settings: OpenPaiSettings) -> Iterator[Problem]:
+    yield from load.problems if load else ()
     for leg in load.legs if load else ():
         yield Problem(
             "hint",
@@ -175,14 +181,8 @@ def _package_problems(load: Load | None, settings: OpenPaiSettings) -> Iterator[
 def _left_out(job: Job, settings: OpenPaiSettings, load: Load | None) -> Iterator[Problem]:
     if load is None:
         return
-    if job.extras.get("outputs") and settings.shared is None:
-        yield Problem(
-            "warning",
-            "outputs-stay",
-            "Outputs cannot be brought back: no storage is known that this host and the tasks both have.",
-            "/extras/paijupyter/outputs",
-            hint="Set `storage` and `storages` in the profile, or let the command write into a storage.",
-        )
+    if job.extras.get("outputs"):
+        yield _outputs(settings)
     images = [image for image in _images(job) if "python" not in image]
     if images and not payload.works_without_python(job):
         yield Problem(
@@ -192,6 +192,21 @@ def _left_out(job: Job, settings: OpenPaiSettings, load: Load | None) -> Iterato
             "/prerequisites",
             hint="Without one a task ends at once and says so.",
         )
+
+
+def _outputs(settings: OpenPaiSettings) -> Problem:
+    place, words = "/extras/paijupyter/outputs", ladder.outputs_in_words(settings)
+    if words:
+        hint = "Each task sends them when its command has ended; one that is stopped sends nothing."
+        return Problem("hint", "outputs-way", f"Outputs come back {words}.", place, hint=hint)
+    return Problem(
+        "warning",
+        "outputs-stay",
+        "Outputs cannot be brought back: nothing is known that this host and the tasks both reach.",
+        place,
+        hint="Set `storage` (with `storages`), `packageObject` or `packageWebHdfs` in the profile, or let "
+        "the command write into a storage.",
+    )
 
 
 def _images(job: Job) -> Iterator[str]:

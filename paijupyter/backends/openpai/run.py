@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from paijupyter.backends.base import Change, Job, State, TaskStatus
 from paijupyter.backends.changes import Changes
-from paijupyter.backends.openpai import emit, journal, ladder, states
+from paijupyter.backends.openpai import emit, journal, returning, states
 from paijupyter.backends.openpai.answers import Detail, Event, Summary, Task
 from paijupyter.backends.openpai.journal import Journal
 from paijupyter.backends.openpai.server import Server
@@ -193,23 +191,7 @@ class JobRun:
         self._changes.publish(change)
 
     async def _outputs(self) -> str:
-        """Bring home what the tasks have left in the storage; return a sentence on what could not be."""
-        source = ladder.kept_here(self.name, self._server.settings)
-        if source is None or not self._booted:
+        """Bring home what the tasks have left; return a sentence on what could not be."""
+        if not self._booted:
             return ""
-        try:
-            await asyncio.to_thread(_bring, source / "output", self.job.folder / "output")
-        except OSError as error:
-            _log.warning("outputs of job %s: %s", self.job.id, error)
-            return f"Its outputs stay in {source}: {error.strerror or error}."
-        return ""
-
-
-def _bring(source: Path, target: Path) -> None:
-    for file in sorted(source.rglob("*")):
-        if file.is_file() and not file.is_symlink():
-            place = target / file.relative_to(source)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            draft = place.with_name(f".{place.name}.part")
-            shutil.copyfile(file, draft)
-            draft.replace(place)
+        return await asyncio.to_thread(returning.bring, self.job, self.name, self._server.settings)

@@ -9,12 +9,12 @@ from typing import Any
 
 from paijupyter.backends import reading
 from paijupyter.backends.base import Profile
-from paijupyter.backends.delivery.stores import ObjectStore, object_store
+from paijupyter.backends.delivery.stores import GitRemote, ObjectStore, git_remote, object_store
 from paijupyter.backends.reading import Reader
 from paijupyter.data.storages import Storage, storages_of
 from paijupyter.errors import PaiJupyterError, Problem
 
-WAYS = ("document", "storage", "object", "webhdfs")
+WAYS = ("document", "storage", "object", "webhdfs", "git")
 """The ladder of ways by which a package reaches the tasks, in the order in which they are tried."""
 
 
@@ -52,6 +52,7 @@ class OpenPaiSettings:
     folder: str = "paijupyter"
     bucket: ObjectStore | None = None
     webhdfs: WebHdfs | None = None
+    git: GitRemote | None = None
     storages: Mapping[str, Storage] = field(default_factory=dict)
     install: str = "never"
     index_url: str = ""
@@ -122,9 +123,15 @@ _OWN: Mapping[str, tuple[str, Reader, str]] = {
     "packageObject": (
         "bucket",
         object_store,
-        "bucket for packages: {bucket, prefix, endpoint, endpointInCluster, region, awsProfile}",
+        "bucket for packages and outputs: {bucket, prefix, endpoint, endpointInCluster, region, awsProfile}",
     ),
-    "packageWebHdfs": ("webhdfs", _webhdfs, "Hadoop file system for packages: {url, path, user}"),
+    "packageWebHdfs": ("webhdfs", _webhdfs, "Hadoop file system for packages and outputs: {url, path, user}"),
+    "packageGit": (
+        "git",
+        git_remote,
+        "git repository that has the packages' files: {url, urlInCluster, folder, secret}; secret is "
+        "keyring:NAME or env:NAME of a token, or of user:password",
+    ),
     "install": (
         "install",
         reading.one_of("never", "if-missing", "always"),

@@ -10,11 +10,13 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from paijupyter.backends.base import Job
+from paijupyter.backends.delivery.commits import Mirror
 from paijupyter.backends.fetched import packed
-from paijupyter.backends.openpai import emit, journal, ladder
+from paijupyter.backends.openpai import emit, journal, ladder, returning
 from paijupyter.backends.openpai.answers import mapping
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.journal import Journal
@@ -37,11 +39,13 @@ class Submitter:
     Args:
         server: who takes them.
         data: the data folder of this host.
+        mirror: the commits of the profile's git remote.
     """
 
-    def __init__(self, server: Server, data: Path) -> None:
+    def __init__(self, server: Server, data: Path, mirror: Mirror | None) -> None:
         self._server = server
         self._data = data
+        self._mirror = mirror
 
     async def create(self, job: Job, state: Journal, secrets: Mapping[str, str]) -> None:
         """See that the server has the job; its name there is in the journal then.
@@ -77,8 +81,11 @@ class Submitter:
         if not emit.carries(job):
             return emit.text_of(job, name, settings, secrets, None)
         whole = await asyncio.to_thread(packed, job, self._data)
-        load = await asyncio.to_thread(ladder.load, whole, name, settings, secrets)
-        carried = await ladder.send(load, whole, name, settings, self._data / "staging")
+        load = await asyncio.to_thread(ladder.load, whole, name, settings, secrets, self._mirror)
+        carried = await ladder.send(load, whole, name, settings, self._data / "staging", self._mirror)
+        if carried.outputs is not None:
+            outputs = await asyncio.to_thread(returning.told, whole, name, settings)
+            carried = replace(carried, outputs=outputs)
         return emit.text_of(whole, name, settings, secrets, carried)
 
     async def _post(self, job: Job, name: str, body: bytes) -> None:

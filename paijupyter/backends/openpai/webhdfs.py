@@ -39,6 +39,28 @@ def put(package: Package, store: WebHdfs, staging: Path) -> tuple[Archive, str]:
     return facts, _url(store, f"{package.sha256}.tar.gz", "OPEN")
 
 
+def writing(store: WebHdfs, folder: str) -> tuple[str, str]:
+    """Return what stands before and behind a file's name in the address by which a task writes it.
+
+    Args:
+        store: the file system.
+        folder: below the store's path, with a ``/`` at its end.
+    """
+    before, _, after = _url(store, f"{folder}*", "CREATE", overwrite="true", noredirect="true").partition(
+        "%2A"
+    )
+    return before, after
+
+
+def reading(store: WebHdfs, name: str) -> Any:
+    """Return the answer with a file's content. Blocking.
+
+    Raises:
+        OSError: ``urllib.error.HTTPError`` of 404 if there is none.
+    """
+    return _send("GET", _url(store, name, "OPEN"))
+
+
 def _facts(package: Package, store: WebHdfs) -> Archive | None:
     try:
         with _send("GET", _url(store, f"{package.sha256}.json", "OPEN")) as answer:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
 
 import pytest
 from doing import backend_on, scripted
-from running import Cluster
+from hdfs import Hdfs
+from running import Cluster, tools_without_python
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import Job, Place
@@ -51,63 +49,20 @@ async def test_by_a_storage_and_outputs_back(
         assert (job.folder / "output" / "worker-0" / "model.txt").read_text() == "it was worker\n"
 
 
-class _Hdfs(http.server.BaseHTTPRequestHandler):
-    """A name node and a data node, as far as files are written and read."""
-
-    files: ClassVar[dict[str, bytes]] = {}
-
-    def do_PUT(self) -> None:
-        parts = urlsplit(self.path)
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if parts.path.startswith("/webhdfs/"):
-            self._answer(307, b"", f"{self._here}/data{parts.path.removeprefix('/webhdfs/v1')}")
-        else:
-            self.files[parts.path.removeprefix("/data")] = body
-            self._answer(201, b"")
-
-    def do_GET(self) -> None:
-        parts = urlsplit(self.path)
-        path = parts.path.removeprefix("/webhdfs/v1").removeprefix("/data")
-        if path not in self.files:
-            self._answer(404, b"{}")
-        elif parts.path.startswith("/webhdfs/"):
-            assert parse_qs(parts.query)["op"] == ["OPEN"]
-            self._answer(307, b"", f"{self._here}/data{path}")
-        else:
-            self._answer(200, self.files[path])
-
-    @property
-    def _here(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
-
-    def _answer(self, status: int, body: bytes, location: str = "") -> None:
-        self.send_response(status)
-        if location:
-            self.send_header("Location", location)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
-def hdfs() -> Iterator[str]:
-    _Hdfs.files.clear()
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hdfs) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+def hdfs() -> Iterator[Hdfs]:
+    with Hdfs() as hdfs:
+        yield hdfs
 
 
 @pytest.mark.asyncio
-async def test_by_webhdfs(cluster: Cluster, place: Place, hdfs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_by_webhdfs(
+    cluster: Cluster, place: Place, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The address stands among the secrets; the package is sent once for any number of jobs."""
+    hdfs.users = {"alice"}
     async with backend_on(
-        cluster.server, place, monkeypatch, packageWebHdfs={"url": hdfs, "user": "alice"}
+        cluster.server, place, monkeypatch, packageWebHdfs={"url": hdfs.url, "user": "alice"}
     ) as backend, watching(backend) as watch:  # fmt: skip
         first, second = job_with(place), job_with(place)
         for job in (first, second):
@@ -115,22 +70,22 @@ async def test_by_webhdfs(cluster: Cluster, place: Place, hdfs: str, monkeypatch
             final = await watch.final(job)
             assert final.state == "succeeded", await log_of(backend, job, "worker-0")
         assert DIGEST.encode() in await log_of(backend, second, "worker-0")
-        assert len([path for path in _Hdfs.files if path.endswith(".tar.gz")]) == 1
-        assert hdfs not in str(scripted(cluster.server, first).stored)
+        assert len([path for path in hdfs.files if path.endswith(".tar.gz")]) == 1
+        assert hdfs.url not in str(scripted(cluster.server, first).stored)
 
 
 @pytest.mark.asyncio
 async def test_a_damaged_package_is_found_in_the_task(
-    cluster: Cluster, place: Place, hdfs: str, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, place: Place, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its hash."""
     async with backend_on(
-        cluster.server, place, monkeypatch, packageWebHdfs={"url": hdfs}
+        cluster.server, place, monkeypatch, packageWebHdfs={"url": hdfs.url}
     ) as backend, watching(backend) as watch:  # fmt: skip
         await backend.submit(first := job_with(place), {})
         await watch.final(first)
-        (name,) = (path for path in _Hdfs.files if path.endswith(".tar.gz"))
-        _Hdfs.files[name] = _Hdfs.files[name][:-9] + b"different"
+        (name,) = (path for path in hdfs.files if path.endswith(".tar.gz"))
+        hdfs.files[name] = hdfs.files[name][:-9] + b"different"
         await backend.submit(job := job_with(place), {})
         final = await watch.final(job)
         assert (final.state, final.reason) == ("failed", "package")
@@ -142,13 +97,7 @@ async def test_an_image_without_python(
     cluster: Cluster, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job that needs none runs by the shell alone; one with a package says what it misses."""
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for name in ("bash", "base64", "cat", "rm", "mkdir", "tar", "gzip", "sha256sum", "mktemp"):
-        (tools / name).symlink_to(
-            next(p for p in (Path("/usr/bin") / name, Path("/bin") / name) if p.exists())
-        )
-    cluster.path = str(tools)
+    cluster.path = tools_without_python(tmp_path / "bin")
     async with backend_on(cluster.server, place, monkeypatch) as backend, watching(backend) as watch:
         ours = {"extras": {"paijupyter": {"version": 1}}}
         bare = make_job(place, document({"worker": role('echo "got $KEY"')}, secrets={"KEY": ""}, **ours))
