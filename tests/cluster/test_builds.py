@@ -69,7 +69,8 @@ class Site:
         source = document({"worker": {**role(command), "resourcePerInstance": dict(SMALL)}})
         source["prerequisites"][0]["uri"] = self.image
         source["extras"] = {"paijupyter": {"version": 1, "build": True}}
-        return make_job(self.place, source, {"requirements.txt": f"{self.links}\n{needs}\n"})
+        made: Job = make_job(self.place, source, {"requirements.txt": f"{self.links}\n{needs}\n"})
+        return made
 
     @contextlib.asynccontextmanager
     async def engine(self, *known: Job) -> AsyncIterator[tuple[KubernetesBackend, Watch]]:
@@ -103,14 +104,14 @@ def site(
     handler = functools.partial(Index, directory=str(tmp_path))
     server = http.server.ThreadingHTTPServer((lab.gateway, 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    host, port = server.server_address[:2]
+    host = lab.gateway
     store = {
         "repository": f"{lab.registry}/{namespace}",
         "plainHttp": True,
         "builder": image("buildkit"),
     }
     settings = {"kubeconfig": str(cluster.kubeconfig), "namespace": namespace, "buildImage": store}
-    links = f"--no-index\n--find-links http://{host}:{port}/\n--trusted-host {host}"
+    links = f"--no-index\n--find-links http://{host}:{server.server_port}/\n--trusted-host {host}"
     yield Site(cluster, namespace, image("python"), place, links, settings)
     Index.go.set()
     server.shutdown()
@@ -160,9 +161,10 @@ async def test_a_build_that_fails_is_explained_and_not_kept(site: Site) -> None:
         [failed] = site.builds()
         again = site.job("no-such-wheel==1.0")
         await backend.submit(again, {})
-        assert (await watch.final(again, LONG)).state == "failed"
+        await watch.until(again, lambda change: change.reason == "building", LONG)
         [anew] = site.builds()
         assert anew["metadata"]["uid"] != failed["metadata"]["uid"], "what was missing may be there now"
+        await backend.stop(again)
 
 
 @pytest.mark.asyncio

@@ -15,6 +15,7 @@ import pytest_asyncio
 _BACKENDS = Path(__file__).resolve().parents[1] / "backends"
 if str(_BACKENDS) not in sys.path:
     sys.path.insert(0, str(_BACKENDS))
+pytest.register_assert_rewrite("staging")
 
 from staging import document, log_of, make_job, role, watching  # noqa: E402 - only importable now
 from staging import place as place  # noqa: E402

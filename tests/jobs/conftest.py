@@ -62,6 +62,7 @@ class FakeBackend:
         self.known: list[list[str]] = []
         self.queues: list[asyncio.Queue[Change | Exception]] = []
         self.problems: list[base.Problem] = []
+        self.features: frozenset[str] = frozenset()
         self.submit_error: Exception | None = None
         self.stop_error: Exception | None = None
         self.gate: asyncio.Event | None = None
@@ -70,7 +71,7 @@ class FakeBackend:
         type(self).made.append(self)
 
     async def capabilities(self) -> Capabilities:
-        return Capabilities("local")
+        return Capabilities("local", features=self.features)
 
     async def plan(self, job: Job) -> BackendPlan:
         text = f"# submitted\nname: {job.name}\n"

@@ -140,3 +140,14 @@ async def test_the_package_named_in_the_document_counts(bench, kit):
 async def test_odd_numbers_in_parameters_are_told_in_strict_json(bench, kit):
     text = kit.document().replace("lr: 0.1", "lr: .nan")
     assert (await bench.service.plan(bench.request(document=text)))["parameters"]["lr"] == "NaN"
+
+
+async def test_an_image_is_built_only_where_one_can_be(bench, kit):
+    """P16: elsewhere `build: true` is refused, and never passed over."""
+    text = kit.document() + "extras: {paijupyter: {version: 1, build: true}}\n"
+    plan = await bench.service.plan(bench.request(document=text))
+    [problem] = [each for each in plan["problems"] if each["code"] == "no-build"]
+    assert (plan["ok"], problem["severity"], problem["path"]) == (False, "error", "/extras/paijupyter/build")
+    assert "--install if-missing" in problem["hint"]
+    bench.backend.features = frozenset({"build"})
+    assert (await bench.service.plan(bench.request(document=text)))["ok"] is True

@@ -39,9 +39,8 @@ _EVENTS = 5.0  # between two looks at why it does not start
 _UNHEARD = 10.0  # for which the watches may not know of a Job that was just made
 _PAUSE = 2.0  # before the next try, while the cluster is away
 _LAST_LINES = 20.0
-_STEP = re.compile(r"^#\d+ (?:\[[^\]]*\] )?(?:[\d.]+ )?")
 _CAUSES = (
-    r"\bERROR: (.+)",
+    r"^(?:#\d+ )?[\d.]+ .*?\b(?:ERROR|error): (.+)",  # of a tool, with the seconds since it began
     r"\berror: (?:failed to solve: )?((?!child exited|command \[).+)",
     r"^buildkitd: (.+)",
     r"^(?:\[paijupyter\] )?(\S.+)",
@@ -275,7 +274,7 @@ class _Wait:
 
 def cause(log: str) -> str:
     """Return the line of a build's log that says why it failed: a tool's last error, else BuildKit's own."""
-    lines = [_STEP.sub("", line.strip()) for line in log.splitlines() if line.strip()]
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
     for pattern in _CAUSES:
         for line in reversed(lines):
             found = re.search(pattern, line)

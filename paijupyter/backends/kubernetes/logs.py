@@ -131,9 +131,10 @@ class Follower:
                 self._news.clear()
                 ended = self._has_ended
                 try:
-                    if await self._read(copy, final=ended) or ended:
+                    if await self._read(copy, final=ended):
                         break
-                    pause = _PAUSES[0]
+                    # A node that cannot tell of a container that has ended may be able to in a moment.
+                    pause = min(2 * pause, _PAUSES[1]) if ended else _PAUSES[0]
                     await self._wait(pause)
                 except KubeError as error:
                     if error.status == 404:
@@ -178,8 +179,7 @@ class Follower:
         elif not copy.container:
             copy.container = pod.container.id
         if final:
-            await self._stream(copy, pod, {})
-            return True
+            return await self._stream(copy, pod, {})
         if not self._lines.live.locked():
             async with self._lines.live:
                 self._is_live = True
@@ -194,7 +194,8 @@ class Follower:
         await self._wait(LOOK_EVERY)
         return False
 
-    async def _stream(self, copy: TaskLog, pod: Pod, how: dict[str, str]) -> None:
+    async def _stream(self, copy: TaskLog, pod: Pod, how: dict[str, str]) -> bool:
+        """Read one stream; False if the node has said in it that it cannot go on."""
         query = {"container": pod.main, "timestamps": "true", **how}
         if copy.cursor.since:
             query["sinceTime"] = copy.cursor.since
@@ -210,6 +211,7 @@ class Follower:
                     self._on_outputs()
         for words in reader.said:
             _log.warning("log of pod %s: %s", pod.name, words.decode("utf-8", "replace"))
+        return not reader.said
 
     def _take(self, copy: TaskLog, reader: Unstamper, piece: bytes) -> bool:
         """Write a piece down; say whether the task tells in it that its outputs wait."""

@@ -139,6 +139,22 @@ async def test_what_cannot_be_had_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_node_that_cannot_tell_just_now_is_asked_again(tmp_path: Path) -> None:
+    """Its words come as a log (200, kubernetes/kubernetes#59902): no line of the task, and not its end."""
+    words = b"unable to retrieve container logs for containerd://c1"
+    half = line(1, b"one\n") + line(2, b"tw")
+    whole = half + b"o\n" + line(3, b"three\n")
+    answers = (sending(half, then="cut"), sending(words[:20], words[20:]), sending(words), sending(whole))
+    async with following(tmp_path, *answers) as (server, follower, _):
+        follower.see(RUNNING)
+        await until_written(tmp_path, b"one\ntw")
+        follower.see(ENDED)
+        await asyncio.wait_for(follower.done.wait(), 60)
+    assert (tmp_path / "task" / "log").read_bytes() == b"one\ntwo\nthree\n"
+    assert len(server.requests) == 4
+
+
+@pytest.mark.asyncio
 async def test_a_rotated_log_has_its_gap_marked(tmp_path: Path) -> None:
     answers = (sending(line(1, b"one\n"), then="cut"), sending(line(5, b"late\n", 30), then="stay"))
     async with following(tmp_path, *answers) as (_, follower, _t):
