@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import conformance
 import requirements
 
 from paijupyter.backends.kubernetes.settings import SETTINGS
@@ -21,11 +22,13 @@ _KINDS = {"openpai": "on OpenPAI", "kubernetes": "on Kubernetes"}
 def write_reference(folder: Path) -> None:
     """Write the tables into a folder; an unchanged page keeps its time, so nothing is built again for it."""
     folder.mkdir(exist_ok=True)
+    tests = Path(__file__).parents[1] / "tests"
     pages = {
         "options.md": _options(),
         "rest.md": _routes(),
         "document.md": _document(),
-        "requirements.md": requirements.table(Path(__file__).parents[1] / "tests"),
+        "requirements.md": requirements.table(tests),
+        "conformance.md": conformance.tables(tests / "conformance"),
         "kubernetes.md": _settings(SETTINGS),
         "openpai.md": _settings(OPENPAI_SETTINGS),
     }
