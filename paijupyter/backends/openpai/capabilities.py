@@ -32,6 +32,7 @@ class Cluster:
 
     Attributes:
         version: of the server.
+        release: its major and minor number.
         user: our name there.
         virtual_clusters: those that the user may use, each with total and used ``cpu memoryMB gpu``.
         storages: names of those granted.
@@ -40,6 +41,7 @@ class Cluster:
     """
 
     version: str = ""
+    release: tuple[int, int] = (1, 8)
     user: str = ""
     virtual_clusters: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = field(
         default_factory=dict
@@ -79,6 +81,7 @@ class Asker:
         names = [str(each) for each in granted] if isinstance(granted, list) else list(clusters)
         return Cluster(
             version=text(info.get("version")),
+            release=await self._server.version(),
             user=user,
             virtual_clusters={name: _amounts(mapping(clusters[name])) for name in names if name in clusters},
             storages=await self._storages(),

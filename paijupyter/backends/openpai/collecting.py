@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from paijupyter.backends.base import FINAL
+from paijupyter.backends.openpai import features
+from paijupyter.backends.openpai.answers import text
 from paijupyter.backends.openpai.budget import Turn
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.hub import Hub
@@ -149,9 +151,18 @@ class Collector:
         role, index = split_task_key(key) or (key, 0)
         if log is None:
             path = await self._path(run, attempt, role, index, task.attempt if task else 0)
-            log = TaskLog(self._server.client, path, folder_of(run, key, attempt))
+            log = TaskLog(self._server.client, path, folder_of(run, key, attempt), await self._instead())
             log = self._logs.setdefault(place, log)
         return log
+
+    async def _instead(self) -> str:
+        """Return what stands in place of all logs; "" where the server gives them."""
+        try:
+            if await self._server.version() >= features.LOGS_SINCE:
+                return ""
+            return features.no_logs(text((await self._server.info()).get("version")))
+        except PaiError:
+            return ""
 
     async def _path(self, run: JobRun, attempt: int, role: str, index: int, task_attempt: int) -> str:
         job = await self._server.path(run.name)

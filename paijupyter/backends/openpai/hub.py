@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from paijupyter.backends.openpai.answers import Detail, Summary, detail_of, events_of, mapping
 from paijupyter.backends.openpai.budget import Turn
 from paijupyter.backends.openpai.errors import PaiError
+from paijupyter.backends.openpai.features import EVENTS_SINCE
 from paijupyter.backends.openpai.listing import Listing
 from paijupyter.backends.openpai.run import JobRun
 from paijupyter.backends.openpai.server import Server
@@ -267,6 +268,8 @@ class Hub:
     async def _earlier_attempts(self, run: JobRun, detail: Detail, path: str) -> None:
         """Learn how attempts ended that others have followed since the last look."""
         latest = detail.attempt or 0
+        if latest > run.journal.attempt and await self._server.version() < EVENTS_SINCE:
+            return
         for number in range(max(run.journal.attempt, latest - _ATTEMPTS), latest):
             try:
                 found = await self._server.client.call("GET", f"{path}/attempts/{number}", turn=Turn.NEWS)
@@ -276,7 +279,7 @@ class Hub:
                 run.hear_attempt(number, detail_of(mapping(found)))
 
     async def _ask_events(self, run: JobRun, path: str) -> None:
-        if await self._server.version() < (1, 3):
+        if await self._server.version() < EVENTS_SINCE:
             return
         run.events_at = time.monotonic()
         try:

@@ -43,16 +43,18 @@ class TaskLog:
         client: the way to the server.
         path: of the list of its files, below the API.
         folder: of the task's attempt on this host.
+        instead: what stands in place of a log that the server does not give, or "".
 
     Attributes:
         complete: whether all of it is here.
         trouble: why it could not be read last time, or None.
     """
 
-    def __init__(self, client: OpenPaiClient, path: str, folder: Path) -> None:
+    def __init__(self, client: OpenPaiClient, path: str, folder: Path, instead: str = "") -> None:
         self.path = path
         self.trouble: PaiError | None = None
         self._client = client
+        self._instead = instead
         self._file = folder / "log"
         self._mark = folder / "log.json"
         state = read_json(self._mark) or {}
@@ -76,6 +78,11 @@ class TaskLog:
             if self.complete:
                 return False
             before = self._size()
+            if self._instead:
+                self.complete = True
+                await asyncio.to_thread(self._write, f"[paijupyter] {self._instead}\n".encode())
+                await asyncio.to_thread(self._note)
+                return True
             try:
                 await self._copy(turn)
                 self.trouble = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from paijupyter.backends.base import BackendPlan, Job
 from paijupyter.backends.delivery.commits import Mirror
-from paijupyter.backends.openpai import emit, ladder, payload
+from paijupyter.backends.openpai import emit, features, ladder, payload
 from paijupyter.backends.openpai.capabilities import Cluster
 from paijupyter.backends.openpai.ladder import Load
 from paijupyter.backends.openpai.settings import OpenPaiSettings
@@ -59,6 +59,7 @@ class Planner:
         problems += [each for each in found if each.code not in _OURS and each.severity != "hint"]
         problems += [
             *_cluster_problems(job, settings, cluster),
+            *(features.problems(job, cluster.version, cluster.release) if not cluster.unreachable else ()),
             *_package_problems(load, settings),
             *_left_out(job, settings, load),
             *_readers(job),
