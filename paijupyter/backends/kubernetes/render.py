@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from paijupyter.backends.base import Job
@@ -97,8 +98,9 @@ def owner(frame: Frame, record: Mapping[str, Any]) -> Object:
     }
 
 
+@lru_cache(maxsize=2)
 def boot_object(name: str, archive: bytes) -> Object:
-    """Return the ConfigMap with the boot file, which all jobs of the namespace share."""
+    """Return the ConfigMap with the boot file, which all jobs of the namespace share; not to be changed."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -108,6 +110,7 @@ def boot_object(name: str, archive: bytes) -> Object:
     }
 
 
+@lru_cache(maxsize=2)
 def boot_name(archive: bytes) -> str:
     """Return the name of the ConfigMap with a boot file."""
     return f"paijupyter-boot-{hashlib.sha256(archive).hexdigest()[:16]}"
