@@ -7,7 +7,7 @@ import { PageConfig } from '@jupyterlab/coreutils';
 import { CommandIDs, IContext, saveBlob } from './context';
 import { contentsPath } from './groups';
 import { IJob, ICellPlace } from './model';
-import { asPanel, goTo } from './notebooks';
+import { asPanel, goTo, openPanel } from './notebooks';
 import type { Pages } from './pages';
 import { notebookOf } from './places';
 import { isFinal } from './words';
@@ -108,7 +108,10 @@ export function addCommands(
             : trans.__('%1 was not submitted from a notebook.', job.name)
         );
       }
-      const panel = asPanel(await commands.execute('docmanager:open', { path }));
+      const panel = openPanel(app, path) ?? asPanel(await commands.execute('docmanager:open', { path }));
+      if (panel) {
+        app.shell.activateById(panel.id);
+      }
       const cell =
         place ?? (job.cell?.id ? { notebook: null, id: job.cell.id, cell: job.cell.number ?? undefined } : null);
       if (panel && cell && !(await goTo(panel, cell))) {

@@ -10,10 +10,16 @@ export function isGroup(entry: Entry): entry is IGroupView {
 }
 
 /** Jobs and groups, latest first; the jobs of a group are the group's own. */
-export function entries(jobs: IJob[], groups: IGroupView[]): Entry[] {
+export function entries(jobs: readonly IJob[], groups: IGroupView[]): Entry[] {
   const known = new Set(groups.map(group => group.id));
   const alone: Entry[] = jobs.filter(job => !job.group || !known.has(job.group.id));
-  return [...alone, ...groups].sort((a, b) => b.submittedAt.localeCompare(a.submittedAt) || b.id.localeCompare(a.id));
+  return [...alone, ...groups].sort(latestFirst);
+}
+
+/** Order by submission. Times are ISO 8601 in UTC, so their characters are in the order of time. */
+export function latestFirst(a: Entry, b: Entry): number {
+  const [one, other] = a.submittedAt === b.submittedAt ? [a.id, b.id] : [a.submittedAt, b.submittedAt];
+  return one < other ? 1 : one > other ? -1 : 0;
 }
 
 export type Day = 'today' | 'yesterday' | 'week' | 'earlier';
@@ -39,7 +45,12 @@ export function byDay(jobs: Entry[], now: number): IGroup[] {
           : at >= midnight - 7 * DAY_MILLISECONDS
             ? 'week'
             : 'earlier';
-    groups.set(day, [...(groups.get(day) ?? []), job]);
+    const members = groups.get(day);
+    if (members) {
+      members.push(job);
+    } else {
+      groups.set(day, [job]);
+    }
   }
   return [...groups].map(([day, members]) => ({ day, jobs: members }));
 }

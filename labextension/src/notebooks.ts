@@ -1,5 +1,7 @@
 /** The notebook panels of the page, as far as jobs have to do with them; their package would be a large one to build with. */
 
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+
 import { ICellPlace } from './model';
 import { cellIndex } from './places';
 
@@ -12,6 +14,7 @@ interface ICellWidget {
 }
 
 export interface INotebookPanel {
+  id: string;
   context: {
     path: string;
     ready: Promise<void>;
@@ -31,6 +34,17 @@ export interface INotebookPanel {
 export function asPanel(widget: unknown): INotebookPanel | null {
   const panel = widget as Partial<INotebookPanel> | null | undefined;
   return panel?.context && panel.content && 'activeCellIndex' in panel.content ? (panel as INotebookPanel) : null;
+}
+
+/** The open panel of a notebook, whatever drive it was opened from: a collaboration drive shows the same files. */
+export function openPanel(app: JupyterFrontEnd, path: string): INotebookPanel | null {
+  for (const widget of app.shell.widgets('main')) {
+    const panel = asPanel(widget);
+    if (panel && app.serviceManager.contents.localPath(panel.context.path) === path) {
+      return panel;
+    }
+  }
+  return null;
 }
 
 /** Go to a cell, and to a line of it; say whether it is there. */

@@ -7,13 +7,24 @@ import { Widget } from '@lumino/widgets';
 import { drawConnection } from './connection';
 import { CommandIDs, errorText, IContext } from './context';
 import { h, setAttribute, setText } from './dom';
-import { byDay, Day, entries, Entry, IGroup, isGroup, matches } from './groups';
+import { EarlierJobs } from './earlier';
+import { Day, entries, Entry, isGroup, matches } from './groups';
 import { deleteAll, ManyBar, sorted, stopAll, withoutMembers } from './many';
+import { RowWindow } from './rowwindow';
 import { Selection } from './selection';
-import { drawRow, IRowParts, lineOf, makeRow } from './siderows';
-import { isFinal } from './words';
+import { heightsOf, held, linesOf, SideLine } from './sidelines';
+import { SideRows } from './siderows';
 
 const TICK_MILLISECONDS = 1000;
+/** Rows that a key goes down. */
+const STEPS: Record<string, number> = {
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: 10,
+  PageUp: -10,
+  End: Infinity,
+  Home: -Infinity
+};
 
 export class JobList extends Widget {
   constructor(private readonly context: IContext) {
@@ -24,6 +35,17 @@ export class JobList extends Widget {
       remove: chosen => void this._delete(chosen)
     });
     this.addClass('jp-PaiJobs');
+    this._rows = new SideRows(context, {
+      run: (command, id) => this._run(command, id),
+      stop: id => void this._stop([id]),
+      focused: id => this._select(id),
+      pressed: (id, event) => this._press(id, event),
+      opened: id => this._open(id),
+      folded: day => this._fold(day),
+      more: group => void this._readGroup(group)
+    });
+    this._earlier = new EarlierJobs(context.store, problem => setText(this._said, problem));
+    this._window = new RowWindow<SideLine>(this._rows);
     this._build();
     context.store.changed.connect(this._later, this);
     context.store.groupChanged.connect(this._later, this);
@@ -66,14 +88,19 @@ export class JobList extends Widget {
   }
 
   protected onActivateRequest(): void {
-    (this._rows.get(this._selected ?? '')?.node ?? this._filter).focus();
+    (this._window.reveal(this._selected ?? '') ?? this._filter).focus();
+  }
+
+  protected onResize(message: Widget.ResizeMessage): void {
+    super.onResize(message);
+    this._window.resize();
   }
 
   private _see(): void {
     clearInterval(this._ticker);
     if (this.isVisible) {
       this._later();
-      this._ticker = window.setInterval(() => this._tick(), TICK_MILLISECONDS);
+      this._ticker = window.setInterval(() => this._rows.tick(), TICK_MILLISECONDS);
     }
   }
 
@@ -81,7 +108,11 @@ export class JobList extends Widget {
     const trans = this._trans;
     this._filter.placeholder = trans.__('Filter');
     this._filter.setAttribute('aria-label', trans.__('Filter jobs'));
-    this._filter.addEventListener('input', () => this._draw());
+    this._filter.addEventListener('input', () => {
+      this._shown = [];
+      this._draw();
+      void this._earlier.all(() => !this.isDisposed && this._filter.value.trim() !== '').then(() => this._later());
+    });
     this._filter.addEventListener('keydown', event => {
       if (event.key === 'ArrowDown') {
         event.preventDefault();
@@ -89,21 +120,27 @@ export class JobList extends Widget {
       }
     });
     this._more.textContent = trans.__('Show earlier jobs');
-    this._more.addEventListener('click', () => {
-      this.context.store.more().catch(error => setText(this._said, errorText(error)));
-    });
+    this._more.addEventListener('click', () => void this._earlier.page());
     this._connection.addEventListener('click', () => void this.context.commands.execute(CommandIDs.reconnect));
-    setAttribute(this._list, 'role', 'treegrid');
-    setAttribute(this._list, 'aria-multiselectable', 'true');
-    setAttribute(this._list, 'aria-label', trans.__('Jobs'));
-    this._list.addEventListener('keydown', event => this._onKey(event));
-    this._list.addEventListener('mouseleave', () => this._draw());
+    const list = this._window.node;
+    list.classList.add('jp-PaiJobs-list');
+    setAttribute(list, 'role', 'treegrid');
+    setAttribute(list, 'aria-multiselectable', 'true');
+    setAttribute(list, 'aria-label', trans.__('Jobs'));
+    list.addEventListener('keydown', event => this._onKey(event));
+    list.addEventListener('mouseleave', () => this._draw());
+    list.addEventListener('scroll', () => {
+      if (this._window.atEnd && this._window.lines[this._window.lines.length - 1]?.kind === 'entry') {
+        void this._earlier.page();
+      }
+    });
+    this._window.onDrawn = () => this._rove();
     this.node.append(
       h('div', { class: 'jp-PaiJobs-head' }, h('h2', {}, trans.__('Jobs')), this._connection),
       this._filter,
       this._said,
       this._many.node,
-      this._list,
+      list,
       this._more,
       h(
         'div',
@@ -122,40 +159,30 @@ export class JobList extends Widget {
     }
   }
 
-  private _tick(): void {
-    for (const [id, parts] of this._rows) {
-      const entry = this._entry(id);
-      if (entry && !isFinal(entry.state)) {
-        setText(parts.line, lineOf(entry, this.context));
-      }
-    }
-  }
-
   private _draw(): void {
     const { store, api } = this.context;
     drawConnection(this._connection, this.context);
     const filter = this._filter.value.trim();
-    const found = entries(store.jobs(), store.groups()).filter(each => !filter || this._matches(each, filter));
-    const known = new Set(this._shown.map(each => each.id));
-    if (this._list.matches(':hover') && found.some(each => !known.has(each.id)) && this._shown.length) {
-      // Nothing moves below the pointer: what is new comes when it has gone.
-      this._shown = this._shown.flatMap(each => this._entry(each.id) ?? []);
-      this._shown.forEach(each => this._row(each, 1));
-      return;
+    let found = entries(store.jobs(), store.groups()).filter(each => !filter || this._matches(each, filter));
+    if (this._shown.length && this._window.node.matches(':hover')) {
+      found = held(this._shown, found);
     }
     this._shown = found;
-    const focused = document.activeElement?.closest<HTMLElement>('.jp-PaiJobs-row')?.dataset.id;
-    const drawn = new Set<string>();
-    const groups = byDay(found, api.now());
-    this._list.replaceChildren(...groups.map(group => this._group(group, filter !== '', drawn)));
-    this._forget(drawn);
-    if (focused && this._rows.has(focused) && document.activeElement === document.body) {
-      this._rows.get(focused)?.node.focus();
-    }
+    const lines = linesOf(found, api.now(), {
+      day: day => filter !== '' || !this._folded.has(day),
+      group: id => this._opened.has(id),
+      members: id => store.members(id),
+      hasMoreOf: id => store.hasMoreOf(id)
+    });
+    this._selection.keep(new Set(lines.map(line => line.key)));
+    this._window.show(lines, heightsOf(lines, parseFloat(getComputedStyle(this.node).fontSize)));
     this._more.hidden = !store.hasMore;
-    const empty = filter ? this._trans.__('No job matches.') : this._trans.__('No jobs yet.');
+    const empty = this._earlier.looking
+      ? this._trans.__('Looking through earlier jobs…')
+      : filter
+        ? this._trans.__('No job matches.')
+        : this._trans.__('No jobs yet.');
     setText(this._said, found.length || store.connection !== 'live' ? '' : empty);
-    this._rove();
     this._drawMany();
   }
 
@@ -171,72 +198,11 @@ export class JobList extends Widget {
     );
   }
 
-  private _group(group: IGroup, isOpen: boolean, drawn: Set<string>): HTMLElement {
-    const names: Record<Day, string> = {
-      today: this._trans.__('today'),
-      yesterday: this._trans.__('yesterday'),
-      week: this._trans.__('earlier this week'),
-      earlier: this._trans.__('earlier')
-    };
-    const open = isOpen || !this._folded.has(group.day);
-    const head = h(
-      'button',
-      { type: 'button', class: 'jp-PaiJobs-day', 'aria-expanded': String(open) },
-      h('span', { 'aria-hidden': 'true' }, open ? '▾' : '▸'),
-      ` ${names[group.day]} (${group.jobs.length})`
-    );
-    head.addEventListener('click', () => {
-      if (!this._folded.delete(group.day)) {
-        this._folded.add(group.day);
-      }
-      this._draw();
-      this._list.querySelector<HTMLElement>(`[data-day="${group.day}"] button`)?.focus();
-    });
-    const rows = open ? group.jobs.flatMap(entry => this._rowsOf(entry, drawn)) : [];
-    return h(
-      'div',
-      { 'data-day': group.day, role: 'rowgroup' },
-      h('div', { role: 'row' }, h('div', { role: 'gridcell' }, head)),
-      ...rows
-    );
-  }
-
-  /** The row of a job; of an open group also those of its jobs. */
-  private _rowsOf(entry: Entry, drawn: Set<string>): HTMLElement[] {
-    const { store } = this.context;
-    drawn.add(entry.id);
-    const rows = [this._row(entry, 1).node];
-    if (!isGroup(entry) || !this._opened.has(entry.id)) {
-      return rows;
+  private _fold(day: Day): void {
+    if (!this._folded.delete(day)) {
+      this._folded.add(day);
     }
-    for (const job of store.members(entry.id)) {
-      drawn.add(job.id);
-      rows.push(this._row(job, 2).node);
-    }
-    if (store.hasMoreOf(entry.id)) {
-      const more = h('button', { type: 'button', class: 'jp-Pai-link' }, this._trans.__('Show more'));
-      more.addEventListener('click', () => void this._readGroup(entry.id));
-      rows.push(h('div', { role: 'row', class: 'jp-PaiJobs-rest' }, h('div', { role: 'gridcell' }, more)));
-    }
-    return rows;
-  }
-
-  private _row(entry: Entry, level: number): IRowParts {
-    const parts = this._rows.get(entry.id) ?? this._makeRow(entry);
-    drawRow(parts, entry, this.context, this._opened.has(entry.id), level);
-    return parts;
-  }
-
-  private _makeRow(entry: Entry): IRowParts {
-    const made = makeRow(entry, this.context, {
-      run: (command, id) => this._run(command, id),
-      stop: id => void this._stop([id]),
-      focused: id => this._select(id),
-      pressed: (id, event) => this._press(id, event),
-      opened: id => this._open(id)
-    });
-    this._rows.set(entry.id, made);
-    return made;
+    this._draw();
   }
 
   /** Open a job's page, or fold a group out and in. */
@@ -265,7 +231,7 @@ export class JobList extends Widget {
       setText(this._said, errorText(error));
     }
     this._draw();
-    this._rows.get(id)?.node.focus();
+    this._window.reveal(id)?.focus();
   }
 
   private _press(id: string, event: MouseEvent): void {
@@ -288,8 +254,9 @@ export class JobList extends Widget {
     return withoutMembers(this._selection.chosen.flatMap(id => this._entry(id) ?? []));
   }
 
+  /** Ids of all rows from the top, drawn or not. */
   private _ids(): string[] {
-    return [...this._list.querySelectorAll<HTMLElement>('.jp-PaiJobs-row')].map(row => row.dataset.id as string);
+    return this._window.lines.filter(line => line.kind === 'entry').map(line => line.key);
   }
 
   private async _stop(ids: string[]): Promise<void> {
@@ -312,23 +279,14 @@ export class JobList extends Widget {
     }
   }
 
-  private _forget(kept: Set<string>): void {
-    for (const id of [...this._rows.keys()]) {
-      if (!kept.has(id)) {
-        this._rows.delete(id);
-      }
-    }
-    this._selection.keep(kept);
-  }
-
   private _select(id: string): void {
     this._selected = id;
     this._rove();
   }
 
-  /** One row can be reached by Tab: the one selected, else the first. */
+  /** One row can be reached by Tab: the one selected where it is drawn, else the first. */
   private _rove(): void {
-    const rows = [...this._list.querySelectorAll<HTMLElement>('.jp-PaiJobs-row')];
+    const rows = this._rows.drawn;
     const chosen = rows.find(row => row.dataset.id === this._selected) ?? rows[0];
     rows.forEach(row => {
       setAttribute(row, 'tabindex', row === chosen ? '0' : '-1');
@@ -339,20 +297,19 @@ export class JobList extends Widget {
 
   /** Go to another row; `how`: choose it alone, all up to it, or leave the choice as it is. */
   private _move(by: number, how: 'only' | 'range' | 'keep' = 'only'): void {
-    const rows = [...this._list.querySelectorAll<HTMLElement>('.jp-PaiJobs-row')];
-    const at = rows.findIndex(row => row === document.activeElement);
-    if (at === 0 && by < 0 && how === 'only') {
+    const ids = this._ids();
+    const at = ids.indexOf((document.activeElement as HTMLElement | null)?.dataset.id ?? '');
+    if (at === 0 && by === -1 && how === 'only') {
       this._filter.focus();
       return;
     }
-    const row = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
-    const id = row?.dataset.id;
+    const id = ids[Math.min(ids.length - 1, Math.max(0, at + by))];
     if (id && how === 'range') {
-      this._selection.range(id, this._ids());
+      this._selection.range(id, ids);
     } else if (id && how === 'only') {
       this._selection.only(id);
     }
-    row?.focus();
+    this._window.reveal(id)?.focus({ preventScroll: true });
     this._drawMany();
   }
 
@@ -363,8 +320,8 @@ export class JobList extends Widget {
     if (!id || row !== event.target || event.altKey) {
       return;
     }
-    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
-      this._move(event.key === 'ArrowDown' ? 1 : -1, event.shiftKey ? 'range' : control ? 'keep' : 'only');
+    if (event.key in STEPS) {
+      this._move(STEPS[event.key], event.shiftKey ? 'range' : control ? 'keep' : 'only');
     } else if (control && event.key === 'a') {
       this._selection.all(this._ids());
     } else if (event.key === ' ') {
@@ -416,7 +373,9 @@ export class JobList extends Widget {
   }
 
   private readonly _trans: TranslationBundle;
-  private readonly _rows = new Map<string, IRowParts>();
+  private readonly _rows: SideRows;
+  private readonly _window: RowWindow<SideLine>;
+  private readonly _earlier: EarlierJobs;
   private readonly _folded = new Set<Day>(['earlier']);
   private readonly _opened = new Set<string>();
   private readonly _selection = new Selection();
@@ -428,6 +387,5 @@ export class JobList extends Widget {
   private readonly _connection = h('button', { type: 'button', class: 'jp-PaiJobs-connection', 'aria-live': 'polite' });
   private readonly _said = h('div', { class: 'jp-PaiJobs-said', role: 'status' });
   private readonly _many: ManyBar;
-  private readonly _list = h('div', { class: 'jp-PaiJobs-list' });
   private readonly _more = h('button', { type: 'button', class: 'jp-Pai-button', hidden: true });
 }

@@ -1,12 +1,14 @@
-/** The rows of the list of jobs: one per job, and one per group of experiments. */
+/** The rows of the list of jobs: one per job, one per group of experiments, and those that fold and read on. */
 
 import { CommandIDs, IContext } from './context';
 import { h, setAttribute, setText } from './dom';
-import { Entry, isGroup } from './groups';
+import { Day, Entry, isGroup } from './groups';
+import type { IRowMaker } from './rowwindow';
+import type { SideLine } from './sidelines';
 import { groupLine, ICONS, isFinal, stateLine, stateWord } from './words';
 
 /** What a row's element carries. */
-export interface IRowParts {
+interface IRowParts {
   node: HTMLElement;
   icon: HTMLElement;
   twisty: HTMLElement;
@@ -23,15 +25,91 @@ export interface IRowEvents {
   focused(id: string): void;
   pressed(id: string, event: MouseEvent): void;
   opened(id: string): void;
+  folded(day: Day): void;
+  more(group: string): void;
+}
+
+export class SideRows implements IRowMaker<SideLine> {
+  constructor(
+    private readonly context: IContext,
+    private readonly events: IRowEvents
+  ) {}
+
+  /** The rows of jobs and groups that are drawn, from the top. */
+  get drawn(): HTMLElement[] {
+    const rows = [...this._parts.values()].map(parts => parts.node).filter(node => node.isConnected);
+    return rows.sort((a, b) => Number(a.ariaRowIndex) - Number(b.ariaRowIndex));
+  }
+
+  make(line: SideLine): HTMLElement {
+    const { trans } = this.context;
+    if (line.kind === 'entry') {
+      const parts = makeRow(line.entry, this.context, this.events);
+      this._parts.set(line.key, parts);
+      return parts.node;
+    }
+    const isDay = line.kind === 'day';
+    const button = h('button', { type: 'button', class: isDay ? 'jp-PaiJobs-day' : 'jp-Pai-link' });
+    button.addEventListener('click', () => (isDay ? this.events.folded(line.day) : this.events.more(line.group)));
+    if (!isDay) {
+      setText(button, trans.__('Show more'));
+    }
+    return h(
+      'div',
+      { role: 'row', class: isDay ? null : 'jp-PaiJobs-rest', 'data-day': isDay ? line.day : null },
+      h('div', { role: 'gridcell' }, button)
+    );
+  }
+
+  draw(node: HTMLElement, line: SideLine): void {
+    if (line.kind === 'entry') {
+      this._lines.set(line.key, line.entry);
+      drawRow(this._parts.get(line.key) as IRowParts, line.entry, this.context, line.isOpen, line.level);
+    } else if (line.kind === 'day') {
+      const button = node.querySelector('button') as HTMLElement;
+      setAttribute(button, 'aria-expanded', String(line.isOpen));
+      const label = `${dayName(line.day, this.context.trans)} (${line.count})`;
+      setAttribute(button, 'aria-label', label);
+      setText(button, `${line.isOpen ? '▾' : '▸'} ${label}`);
+    }
+  }
+
+  gone(key: string): void {
+    this._parts.delete(key);
+    this._lines.delete(key);
+  }
+
+  /** A second has passed. */
+  tick(): void {
+    for (const [id, parts] of this._parts) {
+      const entry = this._lines.get(id);
+      if (entry && !isFinal(entry.state)) {
+        setText(parts.line, lineOf(entry, this.context));
+      }
+    }
+  }
+
+  private readonly _parts = new Map<string, IRowParts>();
+  private readonly _lines = new Map<string, Entry>();
+}
+
+function dayName(day: Day, trans: IContext['trans']): string {
+  const names: Record<Day, string> = {
+    today: trans.__('today'),
+    yesterday: trans.__('yesterday'),
+    week: trans.__('earlier this week'),
+    earlier: trans.__('earlier')
+  };
+  return names[day];
 }
 
 /** The line of an entry as it is now. */
-export function lineOf(entry: Entry, context: IContext): string {
+function lineOf(entry: Entry, context: IContext): string {
   const { api, trans } = context;
   return isGroup(entry) ? groupLine(entry, trans) : stateLine(entry, api.now(), trans);
 }
 
-export function makeRow(entry: Entry, context: IContext, events: IRowEvents): IRowParts {
+function makeRow(entry: Entry, context: IContext, events: IRowEvents): IRowParts {
   const { trans } = context;
   const { id } = entry;
   const button = (label: string, text: string, press: () => void): HTMLElement => {
@@ -77,7 +155,7 @@ export function makeRow(entry: Entry, context: IContext, events: IRowEvents): IR
 }
 
 /** Make a row say what is true now. */
-export function drawRow(parts: IRowParts, entry: Entry, context: IContext, isOpen: boolean, level: number): void {
+function drawRow(parts: IRowParts, entry: Entry, context: IContext, isOpen: boolean, level: number): void {
   const { trans } = context;
   const group = isGroup(entry);
   const name = !group && level > 1 && entry.group ? `${entry.group.key} · ${entry.name}` : entry.name;

@@ -11,10 +11,18 @@ export class JobCount extends Widget {
     this.addClass('jp-PaiCount');
     this._button.addEventListener('click', () => void context.commands.execute(CommandIDs.openJobs));
     this.node.append(this._button);
-    context.store.changed.connect(this._draw, this);
-    context.store.groupChanged.connect(this._draw, this);
-    context.store.listed.connect(this._draw, this);
+    context.store.changed.connect(this._later, this);
+    context.store.groupChanged.connect(this._later, this);
+    context.store.listed.connect(this._later, this);
     this._draw();
+  }
+
+  /** A page of jobs is a hundred changes: they are counted once. */
+  private _later(): void {
+    this._frame ||= requestAnimationFrame(() => {
+      this._frame = 0;
+      this._draw();
+    });
   }
 
   private _draw(): void {
@@ -29,5 +37,6 @@ export class JobCount extends Widget {
     setAttribute(this._button, 'title', trans.__('Show jobs'));
   }
 
+  private _frame = 0;
   private readonly _button = h('button', { type: 'button', class: 'jp-PaiCount-button' });
 }

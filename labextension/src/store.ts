@@ -5,6 +5,7 @@
 
 import { ISignal, Signal } from '@lumino/signaling';
 
+import { latestFirst } from './groups';
 import { ApiError, IGroupView, IJob, IPage, isGone, isMissing, JobEvent } from './model';
 import { isFinal } from './words';
 
@@ -87,17 +88,14 @@ export class JobStore {
   }
 
   /** All jobs known, latest first. */
-  jobs(): IJob[] {
-    return [...this._jobs.values()].sort(
-      (a, b) => b.submittedAt.localeCompare(a.submittedAt) || b.id.localeCompare(a.id)
-    );
+  jobs(): readonly IJob[] {
+    this._sorted ??= [...this._jobs.values()].sort(latestFirst);
+    return this._sorted;
   }
 
   /** All groups known, latest first. */
   groups(): IGroupView[] {
-    return [...this._groups.values()].sort(
-      (a, b) => b.submittedAt.localeCompare(a.submittedAt) || b.id.localeCompare(a.id)
-    );
+    return [...this._groups.values()].sort(latestFirst);
   }
 
   group(id: string): IGroupView | undefined {
@@ -322,6 +320,7 @@ export class JobStore {
     const before = this._jobs.get(job.id);
     this._versions.set(job.id, (this._versions.get(job.id) ?? 0) + 1);
     this._jobs.set(job.id, job);
+    this._sorted = null;
     const ended = before !== undefined && !isFinal(before.state) && isFinal(job.state);
     this._changed.emit({ id: job.id, job, ended });
   }
@@ -329,6 +328,7 @@ export class JobStore {
   private _remove(id: string): void {
     this._versions.set(id, (this._versions.get(id) ?? 0) + 1);
     this._jobs.delete(id);
+    this._sorted = null;
     this._changed.emit({ id, job: null, ended: false });
   }
 
@@ -340,6 +340,8 @@ export class JobStore {
   }
 
   private readonly _jobs = new Map<string, IJob>();
+  /** All jobs, latest first, until one changes. */
+  private _sorted: readonly IJob[] | null = null;
   private readonly _groups = new Map<string, IGroupView>();
   /** Of each group that was opened, where its next page of jobs begins; null: all were read. */
   private readonly _pages = new Map<string, string | null>();

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.lab import Lab, Server, browser_path, page_on
+from tests.browser.gallery import write_index
+from tests.browser.lab import SCREENSHOTS, Lab, Server, browser_path, page_on
 from tests.home import end_engines, places
 
 HERE = Path(__file__).parent
@@ -22,7 +23,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.timeout(240))
+            item.add_marker(pytest.mark.timeout(480))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say where the pictures of this run can be looked through."""
+    page = write_index(SCREENSHOTS) if terminalreporter.stats.get("passed") else None
+    if page is not None:
+        terminalreporter.write_line(f"pictures: {page}")
 
 
 @pytest.fixture

@@ -22,8 +22,10 @@ import nbformat
 from tests.home import until
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
+HERE = Path(sys.executable)
 TOKEN = "a-token-for-tests"  # not a secret: the server lives as long as a test
 SECONDS = 60.0
+PATIENCE = 150_000  # milliseconds for a page to load on a machine that has much else to do
 
 
 def browser_path() -> str | None:
@@ -33,11 +35,19 @@ def browser_path() -> str | None:
 
 
 class Server:
-    """A JupyterLab with a home of its own; the engine below it ends with the home."""
+    """A JupyterLab with a home of its own; the engine below it ends with the home.
 
-    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+    Args:
+        home: a folder with a short path.
+        environment: variables of the process; its own are added.
+        python: the interpreter whose JupyterLab it is.
+    """
+
+    def __init__(self, home: Path, environment: Mapping[str, str], python: Path = HERE) -> None:
         self.home = home
-        self._environment = {**environment, **_settled(home)}
+        self._python = python
+        path = f"{python.parent}{os.pathsep}{environment['PATH']}"
+        self._environment = {**environment, **_settled(home), "PATH": path}
         self.root = home / "work"
         self.root.mkdir()
         self._port = _free_port()
@@ -49,7 +59,7 @@ class Server:
         """Start it; it may be one that was stopped."""
         with (self.home / "lab.log").open("ab") as log:
             self.process = process = subprocess.Popen(
-                _command(self._port, self.root),
+                [str(self._python), *_arguments(self._port, self.root)],
                 cwd=self.root, env=self._environment, stdout=log, stderr=log,
             )  # fmt: skip
         until(lambda: _answers(self.url, process), seconds=150, why="JupyterLab to answer")
@@ -91,8 +101,8 @@ class Lab:
     def open(self, path: str = "", ready: str = ".jp-NotebookPanel", workspace: str = "test") -> None:
         """Open a file; wait until its kernel is idle."""
         tree = f"/tree/{path}" if path else ""
-        self.page.goto(f"{self.url}/lab/workspaces/{workspace}{tree}?token={TOKEN}&reset", timeout=90_000)
-        self.page.wait_for_selector(ready if path else ".jp-SideBar", timeout=60_000)
+        self.page.goto(f"{self.url}/lab/workspaces/{workspace}{tree}?token={TOKEN}&reset", timeout=PATIENCE)
+        self.page.wait_for_selector(ready if path else ".jp-SideBar", timeout=PATIENCE)
         if path.endswith(".ipynb"):
             self.wait_idle()
 
@@ -100,13 +110,13 @@ class Lab:
         """Wait until the kernel waits for a cell."""
         self.page.wait_for_function(
             "() => /\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent ?? '')",
-            timeout=60_000,
+            timeout=PATIENCE,
         )
 
     def reload(self) -> None:
         """Load the page anew; the address names no file, or that one would be opened once more, late."""
-        self.page.goto(f"{self.url}/lab/workspaces/test", timeout=90_000)
-        self.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
+        self.page.goto(f"{self.url}/lab/workspaces/test", timeout=PATIENCE)
+        self.page.wait_for_function("() => window.jupyterapp", timeout=PATIENCE)
         self.page.evaluate("async () => { await window.jupyterapp.restored; }")
 
     def notebook(self, name: str, *cells: str) -> None:
@@ -203,9 +213,9 @@ def page_on(browser: Any, server: Server, name: str = "") -> Iterator[Lab]:
         context.close()
 
 
-def _command(port: int, root: Path) -> list[str]:
+def _arguments(port: int, root: Path) -> list[str]:
     return [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser"),
+        *("-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser"),
         *("--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0", "--ServerApp.base_url=/user/x/"),
         *(f"--ServerApp.root_dir={root}", "--LabApp.extension_manager=readonly"),
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
@@ -217,7 +227,6 @@ def _settled(home: Path) -> dict[str, str]:
         "JUPYTER_TOKEN": TOKEN,
         "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
 
 
