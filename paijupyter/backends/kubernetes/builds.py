@@ -26,7 +26,7 @@ from paijupyter.backends.kubernetes.findings import Asked, Event, Finding, short
 from paijupyter.backends.kubernetes.hub import Hub
 from paijupyter.backends.kubernetes.logs import Follower, Lines
 from paijupyter.backends.kubernetes.settings import KubeSettings
-from paijupyter.backends.kubernetes.tasklog import TaskLog
+from paijupyter.backends.kubernetes.tasklog import BUILT, TaskLog
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.backends.outcome import Outcome
 from paijupyter.backends.waiting import happens
@@ -112,7 +112,7 @@ class Builds:
                     return None
                 await self._join(job, build)
                 wait = _Wait(build, self._transport, self._settings, self._hub)
-                outcome = await wait.end(self._follower(job, task), stop, say)
+                outcome = await wait.end(await self._follower(job, task), stop, say)
                 if wait.has_ended:
                     await asyncio.to_thread(_begin_task, _folder(job, task), build, outcome is None)
                     return outcome
@@ -124,8 +124,12 @@ class Builds:
                 if stop.is_set():
                     await asyncio.sleep(_PAUSE)
 
-    def _follower(self, job: Job, task: str) -> Follower:
-        return Follower(self._transport, self._lines, _folder(job, task), lambda: None)
+    async def _follower(self, job: Job, task: str) -> Follower | None:
+        """Return what brings the log of the build home, None if an earlier engine has all of it."""
+        folder = _folder(job, task)
+        if (await asyncio.to_thread(TaskLog, folder)).container == BUILT:
+            return None
+        return Follower(self._transport, self._lines, folder, lambda: None)
 
     async def _join(self, job: Job, build: Build) -> None:
         """See that the Job is there, and note on it that the job waits for it.
@@ -199,7 +203,7 @@ class _Wait:
         self._events_at = 0.0
         self._since = time.time()
 
-    async def end(self, follower: Follower, stop: asyncio.Event, say: Say) -> Outcome | None:
+    async def end(self, follower: Follower | None, stop: asyncio.Event, say: Say) -> Outcome | None:
         """Return once the Job has ended (then ``has_ended``), or is not there, or the job is to stop."""
         heard_at, said = time.monotonic(), ""
         try:
@@ -208,11 +212,12 @@ class _Wait:
                 if job is not None and job.deleted_at is None:
                     heard_at = time.monotonic()
                     pod = self._pod(job)
-                    if pod is not None:
+                    if pod is not None and follower is not None:
                         follower.see(pod)
                     ended = {kind: one for kind, one in job.conditions.items() if one.is_true}
                     if "Complete" in ended or "Failed" in ended:
-                        await follower.finish(_LAST_LINES)
+                        if follower is not None:
+                            await follower.finish(_LAST_LINES)
                         self.has_ended = True
                         return None if "Complete" in ended else self._failure(job, pod)
                     words = await self._words(job, pod)
@@ -222,7 +227,8 @@ class _Wait:
                 await happens(stop, _LOOK)
             return None
         finally:
-            await follower.close()
+            if follower is not None:
+                await follower.close()
 
     def _pod(self, job: KubeJob) -> Pod | None:
         """Return its pod; one of a Job of the same name before it is older."""
@@ -294,8 +300,8 @@ def _folder(job: Job, task: str) -> Path:
 def _begin_task(folder: Path, build: Build, is_there: bool) -> None:
     """Let the task's own log follow that of the build. Blocking."""
     copy = TaskLog(folder)
-    copy.complete = not is_there
-    if is_there:
+    if is_there and copy.container != BUILT:
+        copy.complete = False
         copy.note(f"The task begins, in the image {build.image}.")
-        copy.begin_container("")
+        copy.begin_container(BUILT)
     copy.close()

@@ -19,7 +19,7 @@ from paijupyter.backends.kubernetes.facts import Pod
 from paijupyter.backends.kubernetes.layout import OUTPUTS_LINE
 from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.stamps import Unstamper
-from paijupyter.backends.kubernetes.tasklog import TaskLog
+from paijupyter.backends.kubernetes.tasklog import BUILT, TaskLog
 from paijupyter.backends.kubernetes.transport import KubeTransport
 from paijupyter.backends.waiting import happens
 
@@ -173,7 +173,7 @@ class Follower:
             if pod.container.restarts:
                 await self._stream(copy, pod, {"previous": "true"})
                 copy.note(f"The container was started again ({pod.container.restarts}).")
-            else:
+            elif copy.container != BUILT:
                 copy.note("The task was started again, in another pod.")
             copy.begin_container(pod.container.id)
         elif not copy.container:

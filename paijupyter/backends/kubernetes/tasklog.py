@@ -17,6 +17,8 @@ from paijupyter.backends.kubernetes.reported import Reported
 from paijupyter.backends.kubernetes.sieve import Sieve
 from paijupyter.backends.kubernetes.stamps import Cursor
 
+BUILT = "built"
+"""In place of a container: the copy has the log of the build of the task's image, and its own follows."""
 _INDEX_MS = 250  # between two entries of the time index, as the boot process writes it on other backends
 _SAVE_BYTES = 4 * 1024 * 1024
 _SAVE_SECONDS = 2.0

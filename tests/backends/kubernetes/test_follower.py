@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from api_server import Answer, ApiServer, Reply, Request, answering, kubeconfig, serving, status
 
-from paijupyter.backends.kubernetes import logs
+from paijupyter.backends.kubernetes import builds, logs
+from paijupyter.backends.kubernetes.building import Build
 from paijupyter.backends.kubernetes.facts import Container, Ended, Pod
 from paijupyter.backends.kubernetes.logs import Follower, Lines
 from paijupyter.backends.kubernetes.paths import core
@@ -175,6 +176,24 @@ async def test_a_container_that_was_restarted(tmp_path: Path) -> None:
         note = b"[paijupyter] The container was started again (1).\n"
         await until_written(tmp_path, b"one\ntwo\n" + note + b"again\n")
         assert "true" in [each.query.get("previous") for each in server.requests]
+
+
+@pytest.mark.asyncio
+async def test_the_log_of_the_image_that_was_built_comes_first(tmp_path: Path) -> None:
+    """P16: whatever engine goes on after the build, it has been said once."""
+    async with following(tmp_path, sending(line(1, b"step 1\n"))) as (_, follower, _t):
+        follower.see(ENDED)
+        await asyncio.wait_for(follower.done.wait(), 60)
+    build = Build("a", "b", "c", "", "reg/jobs")
+    for _ in range(2):  # an engine that was killed after it, and the next one
+        builds._begin_task(tmp_path / "task", build, True)
+    own = replace(ENDED, uid="2", container=Container(id="c2", ended=Ended(0)))
+    async with following(tmp_path, sending(line(2, b"own\n", 5))) as (server, follower, _t):
+        follower.see(own)
+        await asyncio.wait_for(follower.done.wait(), 60)
+    said = f"step 1\n[paijupyter] The task begins, in the image {build.image}.\nown\n"
+    assert (tmp_path / "task" / "log").read_text() == said
+    assert "sinceTime" not in server.requests[0].query
 
 
 @pytest.mark.asyncio
