@@ -156,22 +156,24 @@ def tail_offsets(logs: list[TaskLog], lines: int) -> dict[str, int]:
 
 
 def offsets_at(logs: list[TaskLog], task: str, offset: int) -> dict[str, int]:
-    """Return where to begin in each log to get some lines before a line of one task, and then it.
+    """Return where to begin in each log to get some lines before one of a task, then it and all after it.
 
-    Read from there, lines come in the order in which they would come from the start.
+    Read from there, lines come in the order in which they would come from the start. What is read before the
+    line is little, however long its task was silent while others were not.
     """
     number, chosen = next((number, log) for number, log in enumerate(logs) if log.task == task)
-    starts = {task: _some_lines_before(chosen, offset)}
-    time = chosen.index.at(starts[task])
+    starts = {task: _some_lines_before(chosen, offset, BEFORE)}
+    time = chosen.index.at(offset)
     for other, log in enumerate(logs):
         if log is not chosen:
             # Of what has the same time, the earlier task comes first.
-            starts[log.task] = _first_line(log, time + (other < number))
+            after = _first_line(log, time + (other < number))
+            starts[log.task] = _some_lines_before(log, after, BEFORE // len(logs))
     return starts
 
 
-def _some_lines_before(log: TaskLog, offset: int) -> int:
-    start = max(0, offset - BEFORE)
+def _some_lines_before(log: TaskLog, offset: int, most: int) -> int:
+    start = max(0, offset - most)
     if start == 0:
         return 0
     newline = _read(log.path, start, offset - start).find(b"\n")
