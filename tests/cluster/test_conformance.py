@@ -18,8 +18,12 @@ pytest.register_assert_rewrite("conformance", "staging")
 
 import staging  # noqa: E402 - only importable now
 from conformance import Case, Conformance  # noqa: E402
+from marketplace import DOCUMENTS, NOT_HERE  # noqa: E402
+from staging import make_job  # noqa: E402
 from staging import place as place  # noqa: E402
 
+from paijupyter.backends.base import Place, Profile, load_backend  # noqa: E402
+from paijupyter.errors import has_errors  # noqa: E402
 from tests.cluster.reach import Cluster  # noqa: E402
 
 pytestmark = pytest.mark.cluster
@@ -56,3 +60,21 @@ class TestKubernetes(Conformance):
         uri = next(uri for uri in _IMAGES if f"uri: {uri}\n" in case.text)
         text = case.text.replace(f"uri: {uri}\n", f"uri: {self._image(_IMAGES[uri])}\n")
         return replace(case, text=text)
+
+
+@pytest.mark.skipif(not DOCUMENTS, reason=NOT_HERE)
+@pytest.mark.asyncio
+async def test_the_api_server_takes_marketplace_documents(
+    cluster: Cluster, namespace: str, place: Place, subtests: pytest.Subtests
+) -> None:
+    """O1, O27: the plan asks the API server, which would create each object; its nodes may be too small."""
+    settings = {"kubeconfig": str(cluster.kubeconfig), "namespace": namespace, "autoscaling": True}
+    backend = load_backend(Profile("market", "kubernetes", settings), place)
+    for path in DOCUMENTS:
+        with subtests.test(path.name):
+            job = make_job(place, path.read_bytes().decode())
+            plan = await backend.plan(job)
+            assert not has_errors(plan.problems), plan.problems
+            made = [each for each in plan.objects if each["kind"] == "Job"]
+            assert len(made) == len(job.roles)
+    await backend.close()

@@ -94,6 +94,8 @@ class Conformance:
     settings: dict[str, Any] = {}  # noqa: RUF012 - overridden, not changed
     seconds = 60.0  # for a job to end
     user = "tester"
+    python: str | None = None  # of the tasks, where the backend lets us choose; None: this one
+    only: frozenset[str] = frozenset(CASES)  # documents to run
 
     def case(self, name: str) -> Case:
         """Return a document as it is run in this place, with what is expected of it here."""
@@ -119,7 +121,7 @@ class Conformance:
         self, backend: Backend, place: Place, theme: str, subtests: pytest.Subtests
     ) -> None:
         """All documents of a theme side by side: plan without an error, run, compare."""
-        cases = [self.case(name) for name in CASES if CASES[name].theme == theme]
+        cases = [self.case(name) for name in CASES if CASES[name].theme == theme and name in self.only]
         for case in cases:
             if "not" in case.expected:
                 with subtests.test(case.name):
@@ -165,6 +167,7 @@ class _Run:
         sources = job.extras.get("data") or ()
         return replace(
             job,
+            python=self._suite.python or job.python,
             data=tuple(
                 Data(
                     DataSource(each["name"], each["kind"], each["uri"]),
