@@ -3,9 +3,11 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
+import type { ILogLine } from './linelinks';
 import {
   ApiError,
   IDifference,
+  IFound,
   IFrame,
   IGroupView,
   IJob,
@@ -14,6 +16,7 @@ import {
   IPort,
   IProblem,
   ITask,
+  ITimes,
   JobEvent
 } from './model';
 import { ISource } from './store';
@@ -115,11 +118,28 @@ export class Api implements ISource {
     return this.url(`jobs/${encodeURIComponent(id)}/logs`, { task });
   }
 
-  /** How many lines of the whole log have a text; of one task, or of all. */
-  async searchLog(id: string, text: string, task: string, signal: AbortSignal): Promise<number> {
-    const query = { text, task: task || null, most: 1 };
+  /** Which lines of the whole log have a text; of one task, or of all. */
+  async searchLog(id: string, text: string, task: string, most: number, signal: AbortSignal): Promise<IFound> {
+    const query = { text, task: task || null, most };
     const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/logs/search`, query), { signal });
-    return ((await response.json()) as { lines: number }).lines;
+    return (await response.json()) as IFound;
+  }
+
+  /** When lines of an attempt were written, and those after them. */
+  async logTimes(id: string, attempt: number, lines: ILogLine[], signal: AbortSignal): Promise<ITimes[]> {
+    const query = { attempt, places: lines.map(line => `${line.task}:${line.offset}`).join() };
+    const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/logs/times`, query), { signal });
+    return ((await response.json()) as { tasks: ITimes[] }).tasks;
+  }
+
+  /** The last line that a task has written in its latest attempt; null if there is none. */
+  async lastLine(id: string, task: string): Promise<ILogLine | null> {
+    const abort = new AbortController();
+    const url = this.url(`jobs/${encodeURIComponent(id)}/logs`, { task, tail: 1 });
+    const { headers } = await this._fetch(url, { signal: abort.signal });
+    abort.abort(); // Where it is said in the head; the line itself may be long.
+    const [attempt, offset, size] = ['Attempt', 'Offset', 'Size'].map(name => Number(headers.get(`X-Log-${name}`)));
+    return size ? { task, attempt, offset } : null;
   }
 
   async follow(since: number, signal: AbortSignal, opened: () => void, take: (event: JobEvent) => void): Promise<void> {
@@ -152,12 +172,13 @@ export class Api implements ISource {
   /** Read the log of all tasks, after a cursor or from the last lines on. */
   async mergedLog(
     id: string,
-    from: { cursor?: string | null; tail?: number | null; follow?: boolean },
+    from: { cursor?: string | null; tail?: number | null; line?: ILogLine | null; follow?: boolean },
     signal: AbortSignal,
     take: (frame: IFrame) => void
   ): Promise<void> {
-    const { cursor, tail } = from;
-    const query = { cursor, tail: cursor ? null : tail, follow: from.follow ? 1 : null };
+    const { cursor, tail, line } = from;
+    const near = line && !cursor ? { at: `${line.task}:${line.offset}`, attempt: line.attempt } : {};
+    const query = { cursor, tail: cursor ? null : tail, ...near, follow: from.follow ? 1 : null };
     const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/logs`, query), { signal });
     await readLines(response, value => {
       const frame = value as IFrame & { problem?: { status: number; code: string; detail: string } };
@@ -168,23 +189,28 @@ export class Api implements ISource {
     });
   }
 
-  /** Read one task's log, from a place or from the last lines on; `take` gets where each text ends. */
+  /** Read one task's log, from a place or from the last lines on; `take` gets where each text begins and ends. */
   async taskLog(
     id: string,
     task: string,
     from: { place?: IPlace | null; tail?: number | null; follow?: boolean },
     signal: AbortSignal,
-    take: (text: string, place: IPlace, start: number) => void
+    take: (text: string, begin: number, end: IPlace) => void,
+    opened: (start: number) => void
   ): Promise<void> {
     const { place, tail } = from;
     const query = { task, tail: place ? null : tail, ...(place ?? {}), follow: from.follow ? 1 : null };
     const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/logs`, query), { signal });
     const start = Number(response.headers.get('X-Log-Offset') ?? 0);
     const now = { attempt: Number(response.headers.get('X-Log-Attempt') ?? 0), offset: start };
+    opened(start);
     const decoder = new TextDecoder();
+    let read = start;
     await readChunks(response, chunk => {
-      now.offset += chunk.length;
-      take(decoder.decode(chunk, { stream: true }), { ...now }, start);
+      read += chunk.length;
+      const begin = now.offset;
+      now.offset = read - halfCharacter(chunk);
+      take(decoder.decode(chunk, { stream: true }), begin, { ...now });
     });
   }
 
@@ -260,6 +286,18 @@ async function readChunks(response: Response, take: (chunk: Uint8Array) => void)
   } finally {
     reader.cancel().catch(() => undefined);
   }
+}
+
+/** How many bytes at the end are of a character that goes on after them; the decoder holds them back. */
+function halfCharacter(chunk: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, chunk.length); back += 1) {
+    const byte = chunk[chunk.length - back];
+    if ((byte & 0xc0) !== 0x80) {
+      const width = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+      return width > back ? back : 0;
+    }
+  }
+  return 0;
 }
 
 /** Read JSON objects, one a line; blank lines keep the connection alive. */

@@ -6,6 +6,7 @@ import { PageConfig } from '@jupyterlab/coreutils';
 
 import { CommandIDs, IContext, saveBlob } from './context';
 import { contentsPath } from './groups';
+import { readLine } from './linelinks';
 import { IJob, ICellPlace } from './model';
 import { asPanel, goTo, openPanel } from './notebooks';
 import type { Pages } from './pages';
@@ -54,7 +55,7 @@ export function addCommands(
     execute: args => {
       const task = typeof args.task === 'string' ? args.task : '';
       const page = typeof args.page === 'string' ? args.page : undefined;
-      return open.pages.openLog({ id: idOf(args), task }, page);
+      return open.pages.openLog({ id: idOf(args), task, line: readLine(args.line) }, page);
     }
   });
   commands.addCommand(CommandIDs.stop, {

@@ -1,6 +1,6 @@
 /** The JupyterLab plugin: small, because all that draws is loaded when it is first needed. */
 
-import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILayoutRestorer, IRouter, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { IEditorServices } from '@jupyterlab/codeeditor';
 import { ILauncher } from '@jupyterlab/launcher';
@@ -15,6 +15,7 @@ import { Api } from './api';
 import { addCellButton } from './cellbutton';
 import { addCommands } from './commands';
 import { IContext } from './context';
+import { addLinks } from './deeplinks';
 import { addForms } from './formpages';
 import { notifyOfEnds } from './notify';
 import { Pages } from './pages';
@@ -38,7 +39,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Live cards, logs and the list of paijupyter jobs.',
   autoStart: true,
   requires: [IRenderMimeRegistry],
-  optional: [ITranslator, ISettingRegistry, ILayoutRestorer, ICommandPalette, IStatusBar, ILauncher, IEditorServices],
+  optional: [
+    ITranslator,
+    ISettingRegistry,
+    ILayoutRestorer,
+    ICommandPalette,
+    IStatusBar,
+    ILauncher,
+    IEditorServices,
+    IRouter
+  ],
   activate: (
     app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
@@ -48,7 +58,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     statusBar: IStatusBar | null,
     launcher: ILauncher | null,
-    editors: IEditorServices | null
+    editors: IEditorServices | null,
+    router: IRouter | null
   ) => {
     const api = new Api(app.serviceManager.serverSettings);
     const store = new JobStore(api);
@@ -74,8 +85,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
       showList: () => app.shell.activateById(side.id),
       selected: () => side.selected
     };
-    addForms(app, context, rendermime, jobsIcon, launcher, editors);
+    addForms(app, context, rendermime, jobsIcon, launcher, editors, restorer);
     addCommands(app, context, open, palette, stoppedHere);
+    addLinks(app, router);
     addCellButton(app, context, jobsIcon);
     notifyOfEnds(context, () => side.isVisible, stoppedHere);
     statusBar?.registerStatusItem(PLUGIN, { item: new JobCount(context), align: 'left', rank: 110 });

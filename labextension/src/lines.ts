@@ -1,33 +1,23 @@
 /**
  * The lines of a log that the page holds: millions of them in little memory, addressed by line or by row.
  *
- * Lines are kept in sealed blocks, each one string and a few typed arrays, so that a million lines are a few
- * hundred objects. Without wrapping a line is one row; with it, as many rows as its columns need.
+ * Without wrapping a line is one row; with it, as many rows as its columns need. Lines that several tasks print alike
+ * are one line with copies, where that is wanted.
  */
 
-import { spans, strip } from './ansi';
-import { LineFolder } from './fold';
+import { strip } from './ansi';
+import { Block, ILine, IRow, rowsOf, widthOf } from './block';
+import { isAscii, LineFolder } from './fold';
+import { RankFolder } from './ranks';
 
 /** Limits on what a page holds; the oldest blocks go first. */
 export const MOST_CHARACTERS = 96_000_000;
 export const MOST_LINES = 1_500_000;
 
-const BLOCK_LINES = 2000;
-const BLOCK_CHARACTERS = 256 * 1024;
 /** A longer line is kept without its colours: then any part of it can be cut out at once. */
 const PLAIN_FROM = 64 * 1024;
-
-export interface ILine {
-  /** Text with its colours. */
-  text: string;
-  /** Number of the task, as in `tasks`; -1 for a line of ours. */
-  task: number;
-}
-
-/** A row on the screen: a line, and which of its pieces. */
-export interface IRow extends ILine {
-  piece: number;
-}
+/** So much text of whole lines becomes a block of its own. */
+const AT_ONCE = 32 * 1024;
 
 export class LineStore {
   constructor(
@@ -37,26 +27,55 @@ export class LineStore {
 
   /** Names of the tasks, by number. */
   readonly tasks: string[] = [];
+  /** Whether lines that several tasks print alike become one; it holds for what is added from now on. */
+  foldsRanks = false;
   /** Lines that were dropped for lack of room. */
   dropped = 0;
-  /** Lines held, without unfinished ones. */
+  /** Lines held, without unfinished ones and copies. */
   lineCount = 0;
   characters = 0;
   /** Columns of the widest line. */
   widest = 0;
 
-  /** Take text of a task; what is no whole line yet is held back and shown last. */
-  add(task: string, text: string): void {
+  /**
+   * Take text of a task; what is no whole line yet is held back and shown last.
+   *
+   * @param offset - of its first byte in the task's log.
+   */
+  add(task: string, text: string, offset?: number): void {
     const number = this._number(task);
-    for (const line of this._folders[number].feed(text)) {
-      this._push(line, number);
+    const folder = this._folders[number];
+    const feed = (part: string, at?: number): void =>
+      folder.feed(part, at).forEach(line => this._push(line.text, number, line.offset));
+    // What goes on with an unfinished line, whole lines, what is left.
+    const first = folder.isEmpty ? 0 : text.indexOf('\n') + 1;
+    const whole = text.lastIndexOf('\n') + 1;
+    const isLong = whole - first >= AT_ONCE && (first > 0 || folder.isEmpty);
+    if (!isLong || this.foldsRanks || !isSimple(text.slice(first, whole))) {
+      feed(text, offset);
+      return;
     }
+    feed(text.slice(0, first), offset);
+    const at = first > 0 ? folder.next : (offset ?? folder.next);
+    this._add(Block.of(this._attempt, this._next, text.slice(first, whole), number, at));
+    feed(text.slice(whole), at + whole - first);
+  }
+
+  /** From here on lines are those of another attempt. */
+  begin(attempt: number): void {
+    this._finish();
+    this._blocks[this._blocks.length - 1]?.seal();
+    this._attempt = attempt;
+    this._ranks.clear();
+    this._folders.forEach(folder => {
+      folder.next = 0;
+    });
   }
 
   /** Add a line of ours between those of the tasks. */
   mark(text: string): void {
     this._finish();
-    this._push(text, -1);
+    this._push(text, -1, 0);
   }
 
   /** The log is at its end: unfinished lines are whole now. */
@@ -67,8 +86,9 @@ export class LineStore {
   clear(): void {
     this._blocks = [];
     this._folders.length = 0;
+    this._ranks.clear();
     this.tasks.length = 0;
-    this.dropped = this.lineCount = this.characters = this.widest = 0;
+    this.dropped = this.lineCount = this.characters = this.widest = this._copies = this._attempt = 0;
   }
 
   /** Number of rows, unfinished lines included. */
@@ -91,13 +111,13 @@ export class LineStore {
         return found;
       }
     }
-    for (const line of this._pending()) {
+    this._pending().forEach((line, place) => {
       const rows = rowsOf(widthOf(line.text), columns);
       for (let piece = Math.max(0, first - at); piece < rows && found.length < count; piece += 1) {
-        found.push({ ...line, piece });
+        found.push({ ...line, piece, line: this._next + place, isCopy: false });
       }
       at += rows;
-    }
+    });
     return found;
   }
 
@@ -130,6 +150,63 @@ export class LineStore {
     return line;
   }
 
+  /** A line by its number, counted from the first that was ever read. */
+  line(number: number): ILine | undefined {
+    const block = this._blockOf(number);
+    return block ? block.line(number - block.first) : this._pending()[number - this._next];
+  }
+
+  /**
+   * Number of the line of a task that begins at an offset, or that the offset lies in.
+   *
+   * @returns null if it is not among the lines held.
+   */
+  find(task: string, attempt: number, offset: number): number | null {
+    const number = this.tasks.indexOf(task);
+    let best: { line: number; offset: number } | null = null;
+    let goesOn = false;
+    for (const block of number < 0 ? [] : this._blocks) {
+      const found = block.attempt === attempt ? block.placeOf(number, offset) : null;
+      if (found && (best === null || found.offset >= best.offset)) {
+        best = { line: block.first + found.place, offset: found.offset };
+      }
+      goesOn ||= block.attempt > attempt;
+    }
+    goesOn ||= this._attempt === attempt && (this._folders[number]?.next ?? 0) > offset;
+    return best && (best.offset === offset || goesOn) ? best.line : null;
+  }
+
+  /** Number of the last line of a task in an attempt, or null. */
+  lastOf(task: string, attempt: number): number | null {
+    const number = this.tasks.indexOf(task);
+    for (let at = this._blocks.length - 1; at >= 0 && number >= 0; at -= 1) {
+      const block = this._blocks[at];
+      const found = block.attempt === attempt ? block.placeOf(number, Infinity) : null;
+      if (found) {
+        return block.first + found.place;
+      }
+    }
+    return null;
+  }
+
+  /** Names of the tasks that print a line alike. */
+  printers(line: number): string[] {
+    const block = this._blockOf(line);
+    return block ? block.printers(line - block.first).map(each => this.tasks[each.task]) : [];
+  }
+
+  /** Show or hide below a line who prints it. */
+  toggle(line: number): void {
+    const block = this._blockOf(line);
+    block?.toggle(line - block.first);
+  }
+
+  /** Whether it is shown who prints a line. */
+  isOpen(line: number): boolean {
+    const block = this._blockOf(line);
+    return block ? block.isOpen(line - block.first) : false;
+  }
+
   /**
    * Find the lines that contain a text, whatever its case, block by block, so that the caller can pause.
    *
@@ -146,25 +223,21 @@ export class LineStore {
     yield pending.flatMap((line, place) => (strip(line.text).toLowerCase().includes(wanted) ? [at + place] : []));
   }
 
-  /** All text held, for the clipboard, one piece a block. */
+  /** All text held, for the clipboard, one piece a block; a line with copies once for each task. */
   *text(prefixed: boolean): Generator<string> {
     for (const block of this._blocks) {
-      yield (
-        block
-          .lines()
-          .map(line => this._plain(line, prefixed))
-          .join('\n') + '\n'
-      );
+      const tasks = prefixed ? block.tasks() : [];
+      const lines = block.lines().flatMap((line, place) => {
+        const text = strip(line.text);
+        return prefixed && line.task >= 0 ? tasks[place].map(task => `${this.tasks[task]}  ${text}`) : [text];
+      });
+      yield lines.join('\n') + '\n';
     }
     const pending = this._pending();
     if (pending.length) {
-      yield pending.map(line => this._plain(line, prefixed)).join('\n') + '\n';
+      const named = (line: ILine): string => (prefixed ? `${this.tasks[line.task]}  ` : '') + strip(line.text);
+      yield pending.map(named).join('\n') + '\n';
     }
-  }
-
-  private _plain(line: ILine, prefixed: boolean): string {
-    const text = strip(line.text);
-    return prefixed && line.task >= 0 ? `${this.tasks[line.task]}  ${text}` : text;
   }
 
   private _number(task: string): number {
@@ -177,41 +250,89 @@ export class LineStore {
   }
 
   private _pending(): ILine[] {
-    return this._folders.flatMap((folder, task) => (folder.rest ? [{ text: kept(folder.rest), task }] : []));
+    return this._folders.flatMap((folder, task) => {
+      const { rest } = folder;
+      const more = { task, attempt: this._attempt, copies: 0 };
+      return rest ? [{ text: kept(rest.text), offset: rest.offset, ...more }] : [];
+    });
   }
 
   private _finish(): void {
-    this._folders.forEach((folder, task) => folder.end().forEach(line => this._push(line, task)));
+    this._folders.forEach((folder, task) => folder.end().forEach(line => this._push(line.text, task, line.offset)));
   }
 
-  private _push(line: string, task: number): void {
+  private _blockOf(line: number): Block | undefined {
+    for (let at = this._blocks.length - 1; at >= 0; at -= 1) {
+      const block = this._blocks[at];
+      if (line >= block.first) {
+        return line < block.first + block.count ? block : undefined;
+      }
+    }
+    return undefined;
+  }
+
+  /** Number of the line that comes next. */
+  private get _next(): number {
+    return this.dropped + this.lineCount;
+  }
+
+  private _push(line: string, task: number, offset: number): void {
     const text = kept(line);
+    if (this.foldsRanks && task >= 0) {
+      const leader = this._ranks.match(task, text);
+      const block = leader < 0 ? undefined : this._blockOf(leader);
+      if (block) {
+        block.addCopy(leader - block.first, task, offset);
+        this._copies += 1;
+        this._makeRoom();
+        return;
+      }
+      this._ranks.lead(task, text, this._next);
+    }
     const width = widthOf(text);
     let block = this._blocks[this._blocks.length - 1];
-    if (!block || block.full) {
+    if (!block || block.isFull || block.attempt !== this._attempt) {
       block?.seal();
-      block = new Block();
+      block = new Block(this._attempt, this._next);
       this._blocks.push(block);
     }
-    block.push(text, task, width);
+    block.push(text, task, offset, width);
     this.lineCount += 1;
     this.characters += text.length + 1;
     this.widest = Math.max(this.widest, width);
-    while ((this.characters > this.mostCharacters || this.lineCount > this.mostLines) && this._blocks.length > 1) {
+    this._makeRoom();
+  }
+
+  private _add(block: Block): void {
+    this._blocks[this._blocks.length - 1]?.seal();
+    this._blocks.push(block);
+    this.lineCount += block.count;
+    this.characters += block.characters;
+    this.widest = Math.max(this.widest, block.widest);
+    this._makeRoom();
+  }
+
+  private _makeRoom(): void {
+    const isTooMuch = (): boolean =>
+      this.characters > this.mostCharacters || this.lineCount + this._copies > this.mostLines;
+    while (isTooMuch() && this._blocks.length > 1) {
       const gone = this._blocks.shift() as Block;
       this.lineCount -= gone.count;
       this.characters -= gone.characters;
+      this._copies -= gone.copyCount;
       this.dropped += gone.count;
     }
   }
 
+  private _attempt = 0;
+  private _copies = 0;
   private _blocks: Block[] = [];
   private readonly _folders: LineFolder[] = [];
+  private readonly _ranks = new RankFolder();
 }
 
-/** Rows that a line needs. */
-export function rowsOf(width: number, columns: number): number {
-  return columns > 0 && width > columns ? Math.ceil(width / columns) : 1;
+function isSimple(text: string): boolean {
+  return !/[\t\r\x1b]/.test(text) && isAscii(text);
 }
 
 function kept(line: string): string {
@@ -229,128 +350,4 @@ function expand(line: string): string {
     text += ' '.repeat(8 - (widthOf(text) % 8)) + part;
   }
   return text;
-}
-
-function widthOf(text: string): number {
-  return text.includes('\x1b') ? spans(text).reduce((sum, span) => sum + span.text.length, 0) : text.length;
-}
-
-class Block {
-  count = 0;
-  characters = 0;
-
-  get full(): boolean {
-    return this.count >= BLOCK_LINES || this.characters >= BLOCK_CHARACTERS;
-  }
-
-  push(text: string, task: number, width: number): void {
-    this._open?.push(text);
-    // Numbers are packed when the block is sealed; nothing is added after that.
-    (this._tasks as number[]).push(task);
-    (this._widths as number[]).push(width);
-    this._coloured ||= text.includes('\x1b');
-    this.count += 1;
-    this.characters += text.length + 1;
-    this._columns = -1;
-  }
-
-  seal(): void {
-    const lines = this._open ?? [];
-    this._starts = new Uint32Array(lines.length + 1);
-    lines.forEach((line, place) => {
-      this._starts[place + 1] = this._starts[place] + line.length + 1;
-    });
-    this._text = lines.join('\n');
-    this._open = null;
-    this._tasks = Int16Array.from(this._tasks);
-    this._widths = Uint32Array.from(this._widths);
-  }
-
-  lines(): ILine[] {
-    return Array.from({ length: this.count }, (_, place) => this._line(place));
-  }
-
-  rows(columns: number): number {
-    if (this._columns !== columns) {
-      this._columns = columns;
-      this._rows = this.rowsBefore(this.count, columns);
-    }
-    return this._rows;
-  }
-
-  rowsBefore(line: number, columns: number): number {
-    if (columns <= 0) {
-      return line;
-    }
-    let rows = 0;
-    for (let place = 0; place < line; place += 1) {
-      rows += rowsOf(this._widths[place], columns);
-    }
-    return rows;
-  }
-
-  lineOf(row: number, columns: number): number {
-    let at = 0;
-    for (let place = 0; place < this.count; place += 1) {
-      at += rowsOf(this._widths[place], columns);
-      if (row < at) {
-        return place;
-      }
-    }
-    return this.count;
-  }
-
-  collect(found: IRow[], first: number, count: number, columns: number): void {
-    let at = 0;
-    for (let place = columns > 0 ? 0 : first; place < this.count && found.length < count; place += 1) {
-      const rows = rowsOf(this._widths[place], columns);
-      if (columns <= 0) {
-        found.push({ ...this._line(place), piece: 0 });
-      } else if (at + rows > first) {
-        const line = this._line(place);
-        for (let piece = Math.max(0, first - at); piece < rows && found.length < count; piece += 1) {
-          found.push({ ...line, piece });
-        }
-      }
-      at += rows;
-    }
-  }
-
-  search(wanted: string): number[] {
-    if (this._open || this._coloured) {
-      return this.lines().flatMap((line, place) => (strip(line.text).toLowerCase().includes(wanted) ? [place] : []));
-    }
-    const found: number[] = [];
-    const text = this._text.toLowerCase();
-    if (text.length !== this._text.length) {
-      // Some letters change their length with their case; then offsets are not those of the lines.
-      return this.lines().flatMap((line, place) => (line.text.toLowerCase().includes(wanted) ? [place] : []));
-    }
-    let place = 0;
-    for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, this._starts[place])) {
-      while (this._starts[place + 1] <= at) {
-        place += 1;
-      }
-      found.push(place);
-      place += 1;
-      if (place >= this.count) {
-        break;
-      }
-    }
-    return found;
-  }
-
-  private _line(place: number): ILine {
-    const text = this._open ? this._open[place] : this._text.slice(this._starts[place], this._starts[place + 1] - 1);
-    return { text, task: this._tasks[place] };
-  }
-
-  private _open: string[] | null = [];
-  private _text = '';
-  private _starts = new Uint32Array(1);
-  private _tasks: number[] | Int16Array = [];
-  private _widths: number[] | Uint32Array = [];
-  private _coloured = false;
-  private _columns = -1;
-  private _rows = 0;
 }

@@ -2,34 +2,30 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { cut, ISpan, spans } from './ansi';
-import { h, setText } from './dom';
-import { IRow, LineStore } from './lines';
-import { ICellPlace, IJob } from './model';
-import { placeIn } from './places';
+import { IRow } from './block';
+import { h } from './dom';
+import { ILogLine } from './linelinks';
+import { LineStore } from './lines';
+import { RowPainter, WIDEST } from './logrow';
+import { ICellPlace } from './model';
 import { IView, place, scrollTo } from './window';
 
-/** Without wrapping, so many characters of a line are drawn; nobody scrolls further to the right. */
-const WIDEST = 20_000;
-const COLOURS = 6;
+/** Columns of a time and the space after it. */
+const TIME_COLUMNS = 10;
 
 export class LogRows {
   constructor(
     private readonly lines: LineStore,
-    private readonly trans: TranslationBundle,
+    trans: TranslationBundle,
     private readonly followed: (follow: boolean) => void
   ) {
+    this.painter = new RowPainter(lines, trans);
     this.node.setAttribute('aria-label', trans.__('Lines of the log'));
     this.node.append(this._space);
     this._space.append(this._body);
     this.node.addEventListener('scroll', () => this._onScroll());
-    this.node.addEventListener('click', event => {
-      const link = (event.target as Element).closest<HTMLElement>('[data-place]');
-      if (link) {
-        event.preventDefault();
-        this.onPlace?.(JSON.parse(link.dataset.place as string) as ICellPlace);
-      }
-    });
+    this.node.addEventListener('click', event => this._onClick(event));
+    this.node.addEventListener('keydown', event => this._onKey(event));
     this.node.addEventListener('copy', event => {
       const text = this.selected();
       if (text && event.clipboardData) {
@@ -39,10 +35,14 @@ export class LogRows {
     });
   }
 
+  /** Draws the rows; what it shall show is told to it, then {@link draw}. */
+  readonly painter: RowPainter;
   /** Called for a place in a notebook that a line names and somebody wants to see. */
   onPlace: ((place: ICellPlace) => void) | null = null;
-  /** The job that the lines are of: what a line names is looked up in it. */
-  job: IJob | undefined;
+  /** Whether the end of the lines is that of the log, so that it can be followed. */
+  canFollow = true;
+  /** Called at the end of the lines where it is not that of the log. */
+  onEnd: (() => void) | null = null;
 
   readonly node = h('div', { class: 'jp-PaiLog-scroll', tabindex: 0, role: 'log', 'aria-live': 'off' });
 
@@ -52,7 +52,7 @@ export class LogRows {
 
   /** Whether the view stays at the end. */
   set follow(follow: boolean) {
-    if (follow !== this._follow) {
+    if (follow !== this._follow && (this.canFollow || !follow)) {
       this._follow = follow;
       this.followed(follow);
     }
@@ -60,47 +60,60 @@ export class LogRows {
   }
 
   get prefixed(): boolean {
-    return this._prefixed;
+    return this.painter.prefixed;
   }
 
   /** Whether each row names its task. */
   set prefixed(prefixed: boolean) {
-    if (prefixed !== this._prefixed) {
-      this._prefixed = prefixed;
+    if (prefixed !== this.painter.prefixed) {
+      this.painter.prefixed = prefixed;
       this.node.classList.toggle('jp-mod-prefixed', prefixed);
       this.measure();
     }
   }
 
+  /** Whether each row says when its line was written. */
+  set timed(timed: boolean) {
+    this.node.classList.toggle('jp-mod-timed', timed);
+    this._timed = timed;
+    this._keepTop(() => this.measure());
+  }
+
   /** Whether long lines are wrapped; the line at the top stays there. */
   set wrap(wrap: boolean) {
-    const line = this.lines.lineOf(this._first, this._columns);
-    this._wrap = wrap;
     this.node.classList.toggle('jp-mod-wrap', wrap);
-    this.measure();
-    if (!this._follow) {
-      this._scroll(this.lines.rowOf(line, this._columns), false);
-    }
+    this._keepTop(() => {
+      this._wrap = wrap;
+      this.measure();
+    });
   }
 
   /** Text to mark. */
   set wanted(text: string) {
-    this._wanted = text.toLowerCase();
+    this.painter.wanted = text.toLowerCase();
     this.draw();
+  }
+
+  /** The line that is marked, or else the first on the screen; null where there is none of a task. */
+  get line(): ILogLine | null {
+    const marked = this.painter.current >= 0 ? this.lines.line(this.painter.current) : undefined;
+    const found = marked && marked.task >= 0 ? marked : this._seen().find(row => row.task >= 0);
+    return found ? { task: this.lines.tasks[found.task], attempt: found.attempt, offset: found.offset } : null;
   }
 
   /** Bring a line into view, marked as the one that is meant; counted from the first that was ever read. */
   reveal(line: number): void {
-    this._current = line;
+    this.painter.current = line;
     this.follow = false;
     this._scroll(this.lines.rowOf(Math.max(0, line - this.lines.dropped), this._columns), true);
   }
 
   /** Forget what was shown. */
   reset(): void {
-    this._current = -1;
-    this._follow = true;
-    this.followed(true);
+    this.painter.current = -1;
+    this.painter.failure = null;
+    this._follow = this.canFollow;
+    this.followed(this._follow);
     this.draw();
   }
 
@@ -132,8 +145,8 @@ export class LogRows {
     if (box.width > 0) {
       this._rowHeight = height;
       this._charWidth = box.width / 100;
-      const names = this._prefixed ? this._nameWidth() : 0;
-      const room = this.node.clientWidth - 16 - names;
+      const before = this._nameWidth() + (this._timed ? TIME_COLUMNS * this._charWidth : 0);
+      const room = this.node.clientWidth - 16 - before;
       this._columns = this._wrap ? Math.max(20, Math.floor(room / this._charWidth)) : 0;
       this.draw();
     }
@@ -161,7 +174,11 @@ export class LogRows {
   }
 
   private _nameWidth(): number {
-    const longest = Math.max(8, ...this.lines.tasks.map(task => task.length));
+    if (!this.painter.prefixed) {
+      return 0;
+    }
+    const mark = this.painter.failure ? 2 : 0;
+    const longest = Math.max(8, ...this.lines.tasks.map(task => task.length + mark));
     return (Math.min(longest, 24) + 2) * this._charWidth;
   }
 
@@ -178,14 +195,21 @@ export class LogRows {
     const view = this._view();
     const shift = middle ? 0 : Math.floor(view.viewport / view.rowHeight / 2);
     this._space.style.height = `${place(view).height}px`;
-    this.node.scrollTop = this._lastTop = scrollTo(row + shift, view);
+    this.node.scrollTop = scrollTo(row + shift, view);
+    this._lastTop = this.node.scrollTop;
     this.draw();
   }
 
   private _onScroll(): void {
     const top = this.node.scrollTop;
+    if (Math.abs(top - this._lastTop) < 1) {
+      this.draw(); // It was not somebody who scrolled there.
+      return;
+    }
     const atEnd = top + this.node.clientHeight >= this.node.scrollHeight - this._rowHeight;
-    if (atEnd && !this._follow) {
+    if (atEnd && !this.canFollow) {
+      this.onEnd?.();
+    } else if (atEnd && !this._follow) {
       this.follow = true;
     } else if (top < this._lastTop - 1 && !atEnd && this._follow) {
       this.follow = false;
@@ -208,117 +232,92 @@ export class LogRows {
     const now = place({ ...view, scrollTop: this.node.scrollTop });
     this._first = now.first;
     const rows = this.lines.rows(now.first, now.count, this._columns);
-    const firstLine = this.lines.lineOf(now.first, this._columns);
     this._body.style.transform = `translateY(${Math.round(now.top)}px)`;
     const widest = Math.min(this.lines.widest, WIDEST);
     this._body.style.minWidth = this._columns ? '' : `max(100%, ${Math.ceil(widest * this._charWidth) + 16}px)`;
-    if (this._prefixed) {
-      this.node.style.setProperty('--jp-pai-names', `${Math.ceil(this._nameWidth())}px`);
-    }
-    this._fill(rows, firstLine);
+    this.node.style.setProperty('--jp-pai-names', `${Math.ceil(this._nameWidth())}px`);
+    this._fill(rows);
   }
 
   /** Draw rows into the elements that are there; only what differs is touched, so that a selection stays. */
-  private _fill(rows: IRow[], firstLine: number): void {
+  private _fill(rows: IRow[]): void {
     const body = this._body;
+    this.painter.columns = this._columns;
+    this.painter.linksPlaces = this.onPlace !== null;
     while (body.childElementCount > rows.length) {
       body.lastElementChild?.remove();
     }
-    let line = firstLine - 1;
     rows.forEach((row, at) => {
-      line += at === 0 || row.piece === 0 ? 1 : 0;
       let element = body.children[at] as HTMLElement | undefined;
       if (!element) {
-        element = h(
-          'div',
-          { class: 'jp-PaiLog-row' },
-          h('span', { class: 'jp-PaiLog-task' }),
-          h('span', { class: 'jp-PaiLog-text' })
-        );
+        element = this.painter.make();
         body.append(element);
       }
-      this._row(element, row, line);
+      this.painter.paint(element, row);
     });
   }
 
-  private _row(element: HTMLElement, row: IRow, line: number): void {
-    const isCurrent = line + this.lines.dropped === this._current;
-    const [runs, more] = this._shown(row);
-    const key = JSON.stringify([row.task, row.piece > 0, isCurrent, this._prefixed, this._wanted, more, runs]);
-    const known = element as HTMLElement & { paiKey?: string };
-    if (known.paiKey === key) {
-      return;
-    }
-    known.paiKey = key;
-    const [name, content] = element.children as unknown as [HTMLElement, HTMLElement];
-    element.className = [
-      'jp-PaiLog-row',
-      row.piece ? 'jp-mod-more' : '',
-      row.task < 0 ? 'jp-mod-mark' : '',
-      isCurrent ? 'jp-mod-current' : ''
-    ].join(' ');
-    setText(name, this._prefixed && row.task >= 0 && row.piece === 0 ? this.lines.tasks[row.task] : '');
-    name.dataset.colour = String(row.task % COLOURS);
-    content.replaceChildren(...runs.flatMap(run => this._run(run)));
-    if (more) {
-      const said = this.trans.__('… %1 more characters: wrap the lines, or download', more);
-      content.append(h('span', { class: 'jp-PaiLog-rest' }, said));
-    }
-  }
-
-  /** What is to be seen of a row, and how many characters of its line are not. */
-  private _shown(row: IRow): [ISpan[], number] {
-    const { text } = row;
-    const start = row.piece * this._columns;
-    const end = this._columns ? start + this._columns : WIDEST;
-    if (!text.includes('\x1b')) {
-      return [[{ text: text.slice(start, end), style: '' }], this._columns ? 0 : Math.max(0, text.length - WIDEST)];
-    }
-    return [this._columns ? cut(spans(text), start, end) : spans(text), 0];
-  }
-
-  private _run({ text, style }: ISpan): (Node | string)[] {
-    const found = text.length <= WIDEST && this.onPlace ? placeIn(text, this.job) : null;
-    if (found) {
-      const link = h(
-        'a',
-        {
-          href: '#',
-          class: 'jp-Pai-link',
-          'data-place': JSON.stringify(found.place),
-          title: this.trans.__('Go to the cell')
-        },
-        text.slice(found.start, found.end)
-      );
-      const before = this._plain({ text: text.slice(0, found.start), style });
-      return [...before, link, ...this._plain({ text: text.slice(found.end), style })];
-    }
-    return this._plain({ text, style });
-  }
-
-  private _plain({ text, style }: ISpan): (Node | string)[] {
-    const marked = this._wanted && text.length <= WIDEST ? this._marked(text) : [text];
-    return style ? [h('span', { class: style }, ...marked)] : marked;
-  }
-
-  private _marked(text: string): (Node | string)[] {
-    const lower = text.toLowerCase();
-    const found: (Node | string)[] = [];
-    let from = 0;
-    if (lower.length === text.length) {
-      for (let at = lower.indexOf(this._wanted); at >= 0; at = lower.indexOf(this._wanted, from)) {
-        found.push(text.slice(from, at), h('mark', {}, text.slice(at, at + this._wanted.length)));
-        from = at + this._wanted.length;
+  private _onClick(event: MouseEvent): void {
+    const target = event.target as Element;
+    const row = target.closest<HTMLElement>('.jp-PaiLog-row');
+    const link = target.closest<HTMLElement>('[data-place]');
+    if (link) {
+      event.preventDefault();
+      this.onPlace?.(JSON.parse(link.dataset.place as string) as ICellPlace);
+    } else if (row && target.closest('.jp-PaiLog-copies')) {
+      this.lines.toggle(Number(row.dataset.line));
+      this.follow = false;
+    } else if (row && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      // A link to a line is for the address that it has; here a click marks the line.
+      event.preventDefault();
+      if (window.getSelection()?.isCollapsed !== false) {
+        this.painter.current = Number(row.dataset.line);
+        this.draw();
       }
     }
-    return [...found, text.slice(from)];
+  }
+
+  private _onKey(event: KeyboardEvent): void {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (!by || !event.altKey) {
+      return;
+    }
+    event.preventDefault();
+    const seen = this._seen();
+    const from = this.painter.current >= 0 ? this.painter.current + by : seen[0]?.line;
+    const last = this.lines.dropped + this.lines.lineCount - 1;
+    if (from === undefined || from < this.lines.dropped || from > last) {
+      return;
+    }
+    if (seen.some(row => row.line === from)) {
+      this.painter.current = from;
+      this.follow = false;
+    } else {
+      this.reveal(from);
+    }
+  }
+
+  /** The rows that are in view now, not those drawn to be ready. */
+  private _seen(): IRow[] {
+    const from = this.node.getBoundingClientRect().top;
+    const children = [...this._body.children];
+    const hidden = children.findIndex(row => row.getBoundingClientRect().top >= from - 1);
+    const count = Math.floor(this.node.clientHeight / this._rowHeight);
+    return hidden < 0 ? [] : this.lines.rows(this._first + hidden, count, this._columns);
+  }
+
+  /** Change how rows are laid out; the line at the top stays there. */
+  private _keepTop(change: () => void): void {
+    const line = this.lines.lineOf(this._first, this._columns);
+    change();
+    if (!this._follow) {
+      this._scroll(this.lines.rowOf(line, this._columns), false);
+    }
   }
 
   private _follow = true;
   private _wrap = false;
-  private _prefixed = false;
-  private _wanted = '';
-  private _current = -1;
+  private _timed = false;
   private _first = 0;
   private _lastTop = 0;
   private _frame = 0;

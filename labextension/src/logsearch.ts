@@ -1,14 +1,17 @@
 /**
  * Search in a log view: within the lines that the page holds, and at the server over the whole file.
  *
- * Where the page holds only the tail, hits before it are counted, and one button reads everything.
+ * Where the page holds only a part, the hits of the whole log are counted; a list leads to each of them.
  */
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { Button, h, setText } from './dom';
+import type { ILogLine } from './linelinks';
 import { LineStore } from './lines';
+import { LogHits, MOST_LISTED } from './loghits';
 import type { LogRows } from './logrows';
+import { IFound } from './model';
 
 const SLICE_MILLISECONDS = 12;
 const DELAY_MILLISECONDS = 150;
@@ -17,14 +20,17 @@ const MOST_HITS = 100_000;
 
 /** The whole log at the server. */
 export interface IWholeLog {
-  /** Whether the page lacks lines from before those that it holds. */
+  /** Whether the page lacks lines. */
   isCut(): boolean;
-  count(text: string, signal: AbortSignal): Promise<number>;
+  find(text: string, most: number, signal: AbortSignal): Promise<IFound>;
   readAll(): void;
+  go(line: ILogLine): void;
 }
 
 export class LogSearch {
   readonly node: HTMLElement;
+  /** The list of hits in the whole log, for a place of its own. */
+  readonly hits: LogHits;
 
   constructor(
     private readonly lines: LineStore,
@@ -47,7 +53,13 @@ export class LogSearch {
         this.clear();
       }
     });
-    this._all.addEventListener('click', () => whole.readAll());
+    this._all.addEventListener('click', () => this._toggleHits());
+    this.hits = new LogHits(
+      trans,
+      line => whole.go(line),
+      () => whole.readAll(),
+      () => this._closeHits()
+    );
     this.node = h(
       'div',
       { class: 'jp-PaiLog-search', role: 'search' },
@@ -106,6 +118,9 @@ export class LogSearch {
     this.rows.wanted = this._input.value;
     setText(this._count, '');
     this._all.hidden = true;
+    this._found = null;
+    this.hits.hide();
+    this._all.setAttribute('aria-expanded', 'false');
     this._abort.abort();
     this._abort = new AbortController();
     if (this._input.value) {
@@ -114,14 +129,26 @@ export class LogSearch {
     }
   }
 
-  /** Ask how many lines of the whole log have the text; told where the page does not hold all of them. */
+  /** Look again in the lines that are loaded now; what was found in the whole log stays. */
+  linesChanged(): void {
+    this._round += 1;
+    this._hits = [];
+    this._at = -1;
+    if (this._input.value) {
+      void this._run(this._round);
+    }
+  }
+
+  /** Ask which lines of the whole log have the text; told where the page does not hold all of them. */
   private async _askServer(text: string, signal: AbortSignal): Promise<void> {
     if (!this.whole.isCut()) {
       return;
     }
     try {
-      const lines = await this.whole.count(text, signal);
+      const found = await this.whole.find(text, MOST_LISTED, signal);
       if (!signal.aborted && this.whole.isCut()) {
+        const { lines } = found;
+        this._found = found;
         setText(
           this._all,
           this.trans._n('%1 in the whole log: show all', '%1 in the whole log: show all', lines, lines)
@@ -131,6 +158,21 @@ export class LogSearch {
     } catch {
       // What the page holds was searched; whether the server can be reached is said below the lines.
     }
+  }
+
+  private _toggleHits(): void {
+    if (this.hits.node.hidden && this._found) {
+      this.hits.show(this._found, this.rows.prefixed);
+      this._all.setAttribute('aria-expanded', 'true');
+    } else {
+      this._closeHits();
+    }
+  }
+
+  private _closeHits(): void {
+    this.hits.hide();
+    this._all.setAttribute('aria-expanded', 'false');
+    this._all.focus();
   }
 
   private async _run(round: number): Promise<void> {
@@ -174,8 +216,14 @@ export class LogSearch {
   private _hits: number[] = [];
   private _at = -1;
   private _round = 0;
+  private _found: IFound | null = null;
   private _timer = 0;
   private readonly _input = h('input', { type: 'search', class: 'jp-PaiLog-input', spellcheck: 'false' });
-  private readonly _all = h('button', { type: 'button', class: 'jp-Pai-link', hidden: true });
+  private readonly _all = h('button', {
+    type: 'button',
+    class: 'jp-Pai-link',
+    hidden: true,
+    'aria-expanded': 'false'
+  });
   private readonly _count = h('span', { class: 'jp-PaiLog-count', role: 'status' });
 }

@@ -1,22 +1,28 @@
 /** The log of a job as a page: merged or of one task, tail first, only the rows drawn that can be seen. */
 
-import type { TranslationBundle } from '@jupyterlab/translation';
+import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, errorText, IContext, save, saveBlob } from './context';
-import { Button, h, setAttribute, setText } from './dom';
+import { CommandIDs, errorText, IContext } from './context';
+import { ILogLine, linkTo } from './linelinks';
 import { LineStore } from './lines';
-import { LogReader } from './logreader';
+import { failedTask, LogBar } from './logbar';
+import { LogEdges } from './logedges';
+import { From, LogReader } from './logreader';
 import { LogRows } from './logrows';
+import { saveLog, toClipboard } from './logsaving';
 import { LogSearch } from './logsearch';
+import { LogTimes } from './logtimes';
 import { IJob } from './model';
-import { elapsedWords, ICONS, isFinal, plainReason, stateWord } from './words';
+import { plainReason } from './words';
 
 export interface ILogOptions {
   id: string;
   /** Key of the task; empty: all tasks together. */
   task: string;
+  /** The line to open it at; without one it opens at the end. */
+  line?: ILogLine | null;
 }
 
 export class LogView extends Widget {
@@ -25,27 +31,33 @@ export class LogView extends Widget {
     private readonly options: ILogOptions
   ) {
     super();
-    this._trans = context.trans;
+    const { settings, trans } = context;
     this.addClass('jp-PaiLog');
-    this._rows = new LogRows(this._lines, context.trans, follow => this._drawFollow(follow));
-    this._reader = this._makeReader(context.settings.tailLines);
-    this._search = new LogSearch(this._lines, context.trans, this._rows, {
-      isCut: () => this._reader.isCut || this._lines.dropped > 0,
-      count: (text, signal) => context.api.searchLog(options.id, text, this.options.task, signal),
-      readAll: () => this._restart(null, true)
+    this._rows = new LogRows(this._lines, trans, follow => this._bar?.drawFollow(follow));
+    this._times = new LogTimes(context.api, options.id, () => this._rows.draw());
+    this._search = new LogSearch(this._lines, trans, this._rows, {
+      isCut: () => this._isCut(),
+      find: (text, most, signal) => context.api.searchLog(options.id, text, this.options.task, most, signal),
+      readAll: () => this._restart({ tail: null }, true),
+      go: line => this.goTo(line)
     });
+    this._bar = new LogBar(trans, this._search.node, this._actions(), { wrap: settings.wrapLines, fold: true });
+    this._edges = new LogEdges(context, {
+      fromStart: () => this._restart({ tail: null }),
+      readOn: () => this._readOn(),
+      last: () => this._restart({ tail: settings.tailLines }, true)
+    });
+    this._reader = this._makeReader(options.line ? { line: options.line } : { tail: settings.tailLines });
+    this._wanted = options.line ?? null;
     this._build();
-    this._rows.wrap = context.settings.wrapLines;
-    this._rows.onPlace = place => {
-      context.commands
-        .execute(CommandIDs.openNotebook, { id: options.id, place: { ...place } })
-        .catch(error => setText(this._said, errorText(error)));
-    };
+    this._rows.canFollow = !options.line;
+    this._rows.reset();
+    this._rows.wrap = settings.wrapLines;
     context.store.changed.connect(this._onChange, this);
     document.addEventListener('visibilitychange', this._onVisibility);
     void context.store.want(options.id).then(
-      job => this._draw(job),
-      error => this._fail(error)
+      job => this._begin(job),
+      error => this._begin(null, error)
     );
   }
 
@@ -58,15 +70,32 @@ export class LogView extends Widget {
     return this.options.task;
   }
 
+  /** The line that somebody went to, to be shown again after a reload. */
+  get line(): ILogLine | null {
+    return this.options.line ?? null;
+  }
+
   dispose(): void {
     if (!this.isDisposed) {
       this._reader.pause();
       this._search.dispose();
+      this._times.dispose();
       this._rows.dispose();
       this.context.store.changed.disconnect(this._onChange, this);
       document.removeEventListener('visibilitychange', this._onVisibility);
       super.dispose();
     }
+  }
+
+  /** Read, now that it is known how many tasks there are: lines are folded as they come. */
+  private _begin(job: IJob | null, error?: unknown): void {
+    this._isKnown = true;
+    if (job) {
+      this._draw(job);
+    } else {
+      this._fail(error);
+    }
+    this._resume();
   }
 
   protected onAfterShow(message: Message): void {
@@ -95,11 +124,26 @@ export class LogView extends Widget {
   /** Show another task's log, or all; what is chosen is kept over a reload. */
   choose(task: string): void {
     this.options.task = task;
-    this._restart(this.context.settings.tailLines);
+    this._restart({ tail: this.context.settings.tailLines });
     const job = this.context.store.get(this.options.id);
     if (job) {
       this._draw(job);
     }
+  }
+
+  /** Go to a line, wherever it is: where it is not loaded, the log is read from there on. */
+  goTo(line: ILogLine): void {
+    if (this.options.task && this.options.task !== line.task) {
+      this.choose('');
+    }
+    const found = this._lines.find(line.task, line.attempt, line.offset);
+    if (found === null) {
+      this._restart({ line }, true);
+      return;
+    }
+    this._wanted = null;
+    this.options.line = line;
+    this._rows.reveal(found);
     this._changed();
   }
 
@@ -110,45 +154,80 @@ export class LogView extends Widget {
     this.onOptions?.();
   }
 
-  private _restart(tail: number | null, keepSearch = false): void {
+  private _isCut(): boolean {
+    return this._reader.isCut || this._reader.isStopped || this._lines.dropped > 0;
+  }
+
+  /** Read anew from somewhere else. */
+  private _restart(from: From, keepSearch = false): void {
+    const line = 'line' in from ? from.line : null;
     this._reader.pause();
     this._lines.clear();
+    this.options.line = this._wanted = line;
+    this._rows.canFollow = !line;
     this._rows.reset();
     this._ended = false;
-    this._reader = this._makeReader(tail);
-    if (keepSearch) {
+    this._reader = this._makeReader(from);
+    if (line) {
+      this._search.linesChanged();
+    } else if (keepSearch) {
       this._search.again();
     } else {
       this._search.clear();
     }
     this._resume();
-    this._drawHead();
-    this._drawEnd();
+    this._drawEdges();
+    this._changed();
   }
 
-  private _makeReader(tail: number | null): LogReader {
+  private _makeReader(from: From): LogReader {
     return new LogReader(
       this.context.api,
       this.options,
-      tail,
+      from,
       this._lines,
       () => this.context.store.get(this.options.id),
       {
         grown: () => {
           this._rows.grow();
           this._search.grow();
+          this._lookForWanted();
         },
-        begun: () => this._drawHead(),
+        begun: () => this._drawEdges(),
         ended: () => {
           this._ended = true;
+          this._rows.canFollow = true;
           this._rows.grow();
           this._search.grow();
-          this._drawEnd();
+          this._lookForWanted(true);
+          this._drawFailure();
+          this._drawEdges();
         },
         broken: error => this._fail(error),
-        attempt: number => this._lines.mark(this._trans.__('— attempt %1 —', number + 1))
+        attempt: number => this._lines.mark(this.context.trans.__('— attempt %1 —', number + 1)),
+        stopped: () => {
+          this._lookForWanted(true);
+          this._drawEdges();
+        }
       }
     );
+  }
+
+  /** Go to the line that the log was read for, once it is there. */
+  private _lookForWanted(isLast = false): void {
+    const line = this._wanted;
+    if (!line) {
+      return;
+    }
+    const found = this._lines.find(line.task, line.attempt, line.offset);
+    if (found !== null) {
+      this._wanted = null;
+      this._rows.reveal(found);
+      this._drawFailure();
+    } else if (isLast) {
+      this._wanted = null;
+      this._bar?.say(this.context.trans.__('That line is not in the log.'));
+    }
   }
 
   private readonly _onVisibility = (): void => {
@@ -160,7 +239,7 @@ export class LogView extends Widget {
   };
 
   private _resume(): void {
-    if (this.isVisible && !document.hidden && !this._ended) {
+    if (this._isKnown && this.isVisible && !document.hidden && !this._ended) {
       this._rows.measure();
       this._reader.resume();
     }
@@ -171,38 +250,52 @@ export class LogView extends Widget {
       if (change.job) {
         this._draw(change.job);
       } else {
-        setText(this._end, this._trans.__('The record of this job is gone.'));
+        this._edges.say(this.context.trans.__('The record of this job is gone.'));
       }
     }
   }
 
+  private _actions(): ConstructorParameters<typeof LogBar>[2] {
+    return {
+      choose: task => this.choose(task),
+      follow: on => this._follow(on),
+      times: on => {
+        this._rows.painter.written = on ? line => this._times.of(line) : null;
+        this._rows.timed = on;
+      },
+      wrap: on => {
+        this._rows.wrap = on;
+      },
+      fold: on => {
+        this._folds = on;
+        const line = this._rows.follow ? null : this._rows.line;
+        this._restart(line ? { line } : { tail: this.context.settings.tailLines }, true);
+      },
+      goToFailure: () => void this._goToFailure(),
+      copyLink: () => void this._copyLink(),
+      copy: () => void this._copy(),
+      download: () => {
+        saveLog(this.context, this.options.id, this.options.task).catch(error => this._bar?.say(errorText(error)));
+      }
+    };
+  }
+
   private _build(): void {
-    const trans = this._trans;
-    this._select.setAttribute('aria-label', trans.__('Task'));
-    this._select.addEventListener('change', () => this.choose(this._select.value));
-    this._follow = toggle(trans.__('Follow'), trans.__('Stay at the end while the log grows'), on => {
-      this._rows.follow = on;
+    const { head, end } = this._edges;
+    this.node.append(this._bar?.node ?? '', this._search.hits.node, head, this._rows.node, end);
+    this._rows.painter.href = line => this._linkTo(line);
+    this._rows.onPlace = place => {
+      this.context.commands
+        .execute(CommandIDs.openNotebook, { id: this.options.id, place: { ...place } })
+        .catch(error => this._bar?.say(errorText(error)));
+    };
+    this._rows.onEnd = () => this._readOn();
+    this._rows.node.addEventListener('keydown', event => {
+      const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+      if (event.target === this._rows.node && isPlain && this._bar?.press(event.key)) {
+        event.preventDefault();
+      }
     });
-    const wrap = toggle(trans.__('Wrap'), trans.__('Wrap long lines'), on => {
-      this._rows.wrap = on;
-    });
-    setAttribute(wrap, 'aria-pressed', String(this.context.settings.wrapLines));
-    const copy = new Button(trans.__('Copy'), trans.__('Copy the lines loaded'), () => this._copy());
-    const download = new Button(trans.__('Download'), trans.__('Save the whole log as a file'), () => {
-      void this._download();
-    });
-    const bar = h(
-      'div',
-      { class: 'jp-PaiLog-bar', role: 'toolbar', 'aria-label': trans.__('Log') },
-      this._select,
-      this._search.node,
-      this._follow,
-      wrap,
-      copy.node,
-      download.node,
-      this._said
-    );
-    this.node.append(bar, this._head, this._rows.node, this._end);
     this.node.addEventListener('keydown', event => {
       if (event.key === 'f' && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
@@ -210,115 +303,118 @@ export class LogView extends Widget {
         this._search.focus();
       }
     });
-    this._drawFollow(true);
+  }
+
+  private _follow(on: boolean): void {
+    if (on && this._reader.isStopped) {
+      this._restart({ tail: this.context.settings.tailLines }, true);
+    } else {
+      this._rows.canFollow = true;
+      this._rows.follow = on;
+    }
+  }
+
+  private _readOn(): void {
+    if (this._reader.isStopped) {
+      this._reader.readOn();
+    } else if (!this._wanted) {
+      this._follow(true);
+    }
+    this._drawEdges();
   }
 
   private _draw(job: IJob): void {
-    this._rows.job = job;
-    const keys = Object.entries(job.roles).flatMap(([role, { instances }]) =>
-      Array.from({ length: Math.min(instances, 1000) }, (_, index) => `${role}-${index}`)
-    );
-    if (this._select.dataset.keys !== keys.join()) {
-      this._select.dataset.keys = keys.join();
-      const all = keys.length > 1 ? this._trans.__('all tasks') : keys[0];
-      const names = keys.length > 1 ? keys : [];
-      this._select.replaceChildren(
-        h('option', { value: '' }, all),
-        ...names.map(key => h('option', { value: key }, key))
-      );
-    }
-    this._select.value = this.options.task;
-    this._rows.prefixed = !this.options.task && keys.length > 1;
-    this._drawEnd();
+    const several = job.taskTotal > 1 && !this.options.task;
+    this._rows.painter.job = job;
+    this._bar?.drawTasks(job, this.options.task);
+    this._rows.prefixed = several;
+    this._lines.foldsRanks = several && this._folds;
+    this._drawFailure();
+    this._drawEdges();
   }
 
-  private _drawHead(): void {
-    const trans = this._trans;
-    const cut = this._reader.isCut || this._lines.dropped > 0;
-    this._head.hidden = !cut;
-    if (cut && !this._head.hasChildNodes()) {
-      const all = h('button', { type: 'button', class: 'jp-Pai-link' }, trans.__('Show from the start'));
-      all.addEventListener('click', () => this._restart(null));
-      this._head.append(trans.__('These are the last lines.') + ' ', all);
-    }
-  }
-
-  private _drawEnd(): void {
+  private _drawFailure(): void {
     const job = this.context.store.get(this.options.id);
-    setAttribute(this._end, 'data-state', job?.state ?? null);
-    if (!job) {
+    const task = failedTask(job);
+    if (!job || !task) {
+      this._rows.painter.failure = null;
       return;
     }
-    const trans = this._trans;
-    const said = [stateWord(job.state, trans), elapsedWords(job, this.context.api.now(), trans)];
-    if (this._ended && !isFinal(job.state)) {
-      setText(this._end, trans.__('The log of this task is at its end.'));
-    } else if (this._ended) {
-      const why = job.state === 'succeeded' ? '' : plainReason(job, trans);
-      setText(this._end, `${ICONS[job.state]} ${[...said, why].filter(Boolean).join(' · ')}`);
-    } else if (!isFinal(job.state)) {
-      setText(this._end, `${ICONS[job.state]} ${stateWord(job.state, trans)}`);
-    }
+    const why = job.failedTask?.message || plainReason(job, this.context.trans);
+    const said = this.context.trans.__('✕ failed first: %1', why.replace(/`/g, ''));
+    const at = this._failedAt;
+    const line = this._ended
+      ? this._lines.lastOf(task, job.attempt)
+      : at && this._lines.find(at.task, at.attempt, at.offset);
+    this._rows.painter.failure = { task, attempt: job.attempt, said, line };
+    this._rows.draw();
   }
 
-  private _drawFollow(follow: boolean): void {
-    if (this._follow) {
-      setAttribute(this._follow, 'aria-pressed', String(follow));
-    }
+  private _drawEdges(): void {
+    this._edges.draw(this.context.store.get(this.options.id), {
+      isCut: this._reader.isCut || this._lines.dropped > 0,
+      isNear: !!this.options.line,
+      isStopped: this._reader.isStopped,
+      ended: this._ended,
+      lines: this._lines.lineCount
+    });
   }
 
   private _fail(error: unknown): void {
-    setText(this._end, errorText(error));
+    this._edges.say(errorText(error));
+  }
+
+  private async _goToFailure(): Promise<void> {
+    const task = failedTask(this.context.store.get(this.options.id));
+    try {
+      const line = task ? await this.context.api.lastLine(this.options.id, task) : null;
+      if (line) {
+        this._failedAt = line;
+        this.goTo(line);
+        this._drawFailure();
+        this._rows.node.focus();
+      } else {
+        this._bar?.say(this.context.trans.__('%1 printed nothing.', task ?? ''));
+      }
+    } catch (error) {
+      this._bar?.say(errorText(error));
+    }
+  }
+
+  /** The address that opens this log at a line, in this page or another. */
+  private _linkTo(line: ILogLine): string {
+    const page = URLExt.join(PageConfig.getBaseUrl(), PageConfig.getOption('appUrl') || 'lab');
+    return linkTo(new URL(page, location.href).href, this.options.id, this.options.task, line);
+  }
+
+  private async _copyLink(): Promise<void> {
+    const { line } = this._rows;
+    const { trans } = this.context;
+    this._bar?.say(
+      line ? await toClipboard(this._linkTo(line), trans.__('Link copied.'), trans) : trans.__('There is no line yet.')
+    );
   }
 
   private async _copy(): Promise<void> {
+    const { trans } = this.context;
     const selected = this._rows.selected();
     const text = selected || [...this._lines.text(this._rows.prefixed)].join('');
-    try {
-      await navigator.clipboard.writeText(text);
-      setText(this._said, selected ? this._trans.__('Selection copied.') : this._trans.__('Copied.'));
-    } catch {
-      setText(this._said, this._trans.__('The browser does not allow it.'));
-    }
+    this._bar?.say(await toClipboard(text, selected ? trans.__('Selection copied.') : trans.__('Copied.'), trans));
   }
 
-  private async _download(): Promise<void> {
-    const { api, store } = this.context;
-    const { id, task } = this.options;
-    const job = store.get(id);
-    const name = job?.name ?? id;
-    const one = task || (job && job.taskTotal === 1 ? `${Object.keys(job.roles)[0]}-0` : '');
-    if (one) {
-      save(api.logUrl(id, one), `${name}-${one}.log`);
-      return;
-    }
-    const parts: string[] = [];
-    await api.mergedLog(id, {}, new AbortController().signal, frame => {
-      const lines = frame.text.replace(/\n$/, '').split('\n');
-      parts.push(lines.map(line => `${frame.task}  ${line}`).join('\n') + '\n');
-    });
-    saveBlob(new Blob(parts, { type: 'text/plain' }), `${name}.log`);
-  }
-
-  private readonly _trans: TranslationBundle;
   private readonly _lines = new LineStore();
   private readonly _rows: LogRows;
   private readonly _search: LogSearch;
+  private readonly _times: LogTimes;
+  private readonly _bar: LogBar | null;
   private _reader: LogReader;
-  private _follow: HTMLButtonElement | null = null;
   private _ended = false;
-  private readonly _select = h('select', { class: 'jp-PaiLog-select' });
-  private readonly _head = h('div', { class: 'jp-PaiLog-head', hidden: true });
-  private readonly _said = h('span', { class: 'jp-PaiLog-said', role: 'status' });
-  private readonly _end = h('div', { class: 'jp-PaiLog-end', role: 'status' });
-}
-
-function toggle(label: string, title: string, change: (on: boolean) => void): HTMLButtonElement {
-  const button = h('button', { type: 'button', class: 'jp-Pai-button', title, 'aria-pressed': 'false' }, label);
-  button.addEventListener('click', () => {
-    const on = button.getAttribute('aria-pressed') !== 'true';
-    setAttribute(button, 'aria-pressed', String(on));
-    change(on);
-  });
-  return button;
+  private _isKnown = false;
+  /** Whether lines that several tasks print alike are shown once. */
+  private _folds = true;
+  /** The last line of the task that failed first, once somebody has asked for it. */
+  private _failedAt: ILogLine | null = null;
+  /** The line that is still to be gone to. */
+  private _wanted: ILogLine | null = null;
+  private readonly _edges: LogEdges;
 }

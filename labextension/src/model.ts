@@ -158,6 +158,31 @@ export interface IFrame {
   cursor: string;
 }
 
+/** A line of the whole log that has a text searched for. */
+export interface IHit {
+  task: string;
+  attempt: number;
+  /** Where the line begins. */
+  offset: number;
+  text: string;
+}
+
+/** What a search at the server has found: how many lines, and the first of them. */
+export interface IFound {
+  lines: number;
+  hits: IHit[];
+  more: boolean;
+}
+
+/** Entries of the time index of a task's log: offsets, and when they were written (milliseconds since the epoch). */
+export interface ITimes {
+  task: string;
+  offsets: number[];
+  times: number[];
+  /** Up to which offset they hold. */
+  until: number;
+}
+
 /** Something that is wrong, or worth a word, with its place in the document. */
 export interface IProblem {
   severity: 'error' | 'warning' | 'hint';

@@ -7,11 +7,14 @@ import { Widget } from '@lumino/widgets';
 
 import { goToPage, showPage } from './area';
 import { CommandIDs, errorText, IContext } from './context';
+import { lineText } from './linelinks';
 import type { ILogOptions, LogView } from './logview';
 
 interface IPage {
   id: string;
   task: string | null;
+  /** The line of a log that somebody went to, as text. */
+  line?: string | null;
 }
 
 export class Pages {
@@ -24,8 +27,8 @@ export class Pages {
     void restorer?.restore(this._logs, {
       command: CommandIDs.openLog,
       args: page => {
-        const { id, task } = this._shown.get(page) as IPage;
-        return { id, task, page: page.id };
+        const { id, task, line } = this._shown.get(page) as IPage;
+        return { id, task, line: line ?? null, page: page.id };
       },
       name: page => page.id
     });
@@ -48,6 +51,9 @@ export class Pages {
     });
     if (open) {
       goToPage(this.app, open);
+      if (options.line) {
+        (open.content as LogView).goTo(options.line);
+      }
       return;
     }
     const { LogView: View } = await import('./logview');
@@ -56,7 +62,7 @@ export class Pages {
     const title = (): void => {
       const name = this.context.store.get(options.id)?.name ?? this.context.trans.__('Log');
       page.title.label = `${name} · ${view.task || this.context.trans.__('log')}`;
-      this._shown.set(page, { id: options.id, task: view.task });
+      this._shown.set(page, { id: options.id, task: view.task, line: view.line && lineText(view.line) });
     };
     view.onOptions = () => {
       title();

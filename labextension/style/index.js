@@ -1,2 +1,4 @@
 import './base.css';
 import './form.css';
+import './log.css';
+import './access.css';

@@ -21,9 +21,15 @@ test('lines come whole, wherever the stream is cut', () => {
   for (let at = 0; at <= text.length; at += 1) {
     const folder = new LineFolder();
     const lines = [...folder.feed(text.slice(0, at)), ...folder.feed(text.slice(at))];
-    assert.deepEqual(lines, ['one', 'TWO', ''], `cut at ${at}`);
-    assert.equal(folder.rest, 'last');
-    assert.deepEqual(folder.end(), ['last']);
+    const found = lines.map(line => [line.text, line.offset]);
+    const wanted = [
+      ['one', 0],
+      ['TWO', 5],
+      ['', 13]
+    ];
+    assert.deepEqual(found, wanted, `cut at ${at}`);
+    assert.deepEqual(folder.rest, { text: 'last', offset: 14 });
+    assert.deepEqual(folder.end(), [{ text: 'last', offset: 14 }]);
     assert.deepEqual(folder.end(), []);
   }
 });
@@ -33,5 +39,5 @@ test('a progress bar of an hour stays small', () => {
   for (let step = 0; step < 100_000; step += 1) {
     folder.feed(`\r${step} of 100000`);
   }
-  assert.equal(folder.rest, '99999 of 100000');
+  assert.equal(folder.rest?.text, '99999 of 100000');
 });

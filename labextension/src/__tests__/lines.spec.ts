@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { LineStore, rowsOf } from '../lines';
+import { rowsOf } from '../block';
+import { byteLength } from '../fold';
+import { LineStore } from '../lines';
 
 /** A small generator, so that a failing case can be had again. */
 function random(seed: number): () => number {
@@ -119,4 +121,115 @@ test('a text for the clipboard has no colours, and names the tasks where there a
   store.add('b-0', 'two');
   assert.equal([...store.text(true)].join(''), 'a-0  one\n— attempt 2 —\nb-0  two\n');
   assert.equal([...store.text(false)].join(''), 'one\n— attempt 2 —\ntwo\n');
+});
+
+test('lines know where they begin, wherever the stream is cut', () => {
+  const next = random(11);
+  const lines = Array.from({ length: 3000 }, (_, at) => {
+    const word = ['x', 'ä', '€', '😀', '50%\r', '\t', '\x1b[31m'][Math.floor(next() * (at < 1500 ? 1 : 7))];
+    return `${at} ${word.repeat(Math.floor(next() * 30))}`;
+  });
+  const text = lines.join('\n') + '\n';
+  for (const size of [7, 1000, 50_000, text.length]) {
+    const store = new LineStore();
+    let at = 0;
+    for (let start = 0; start < text.length; start += size) {
+      const part = piece(text, start, size);
+      store.add('a-0', part, at);
+      at += byteLength(part);
+    }
+    let offset = 0;
+    lines.forEach((line, place) => {
+      assert.equal(store.line(place)?.offset, offset, `line ${place}, cut by ${size}`);
+      assert.equal(store.find('a-0', 0, offset), place);
+      offset += byteLength(line) + 1;
+    });
+    assert.equal(offset, Buffer.byteLength(text));
+  }
+});
+
+/** A part of a text that cuts no pair of surrogates. */
+function piece(text: string, start: number, size: number): string {
+  const isLow = (at: number): boolean => /[\udc00-\udfff]/.test(text[at] ?? '');
+  const shift = (at: number): number => (isLow(at) ? at + 1 : at);
+  return text.slice(shift(start), shift(start + size));
+}
+
+test('large parts give the same lines as small ones', () => {
+  const text = Array.from({ length: 5000 }, (_, at) => `line ${at} of a run`).join('\n') + '\nthe rest';
+  const large = new LineStore();
+  large.add('a-0', 'begun ');
+  large.add('a-0', text);
+  const small = new LineStore();
+  small.add('a-0', 'begun ');
+  for (const part of text.match(/[^]{1,99}/g) ?? []) {
+    small.add('a-0', part);
+  }
+  for (const columns of [0, 9]) {
+    assert.equal(large.rowCount(columns), small.rowCount(columns));
+    const rows = (store: LineStore): unknown[] => store.rows(0, 10_000, columns);
+    assert.deepEqual(rows(large), rows(small));
+  }
+  assert.equal(large.widest, small.widest);
+  assert.deepEqual([...large.search('line 4321')].flat(), [4321]);
+});
+
+test('what all tasks print alike is one line that opens', () => {
+  const store = new LineStore();
+  store.foldsRanks = true;
+  store.add('a-0', 'ready\nrank 0\nepoch 1\nepoch 1\n', 0);
+  store.add('a-1', 'ready\nrank 1\nepoch 1\n', 0);
+  store.add('a-2', 'ready\nrank 2\nepoch 1\nepoch 1\n', 0);
+  assert.deepEqual(
+    store.rows(0, 99, 0).map(row => [row.text, row.task, row.copies]),
+    [
+      ['ready', 0, 2],
+      ['rank 0', 0, 0],
+      ['epoch 1', 0, 2],
+      ['epoch 1', 0, 1],
+      ['rank 1', 1, 0],
+      ['rank 2', 2, 0]
+    ]
+  );
+  assert.deepEqual(store.printers(2), ['a-0', 'a-1', 'a-2']);
+  assert.equal(store.find('a-2', 0, 0), 0, 'a copy leads to its line');
+  assert.equal(store.find('a-1', 0, 13), 2);
+  store.toggle(0);
+  assert.ok(store.isOpen(0));
+  assert.equal(store.rowCount(0), 9);
+  assert.deepEqual(
+    store.rows(0, 5, 0).map(row => [row.isCopy, store.tasks[row.task], row.text, row.line]),
+    [
+      [false, 'a-0', 'ready', 0],
+      [true, 'a-0', 'ready', 0],
+      [true, 'a-1', 'ready', 0],
+      [true, 'a-2', 'ready', 0],
+      [false, 'a-0', 'rank 0', 1]
+    ]
+  );
+  assert.deepEqual(
+    store.rows(2, 2, 0).map(row => row.task),
+    [1, 2]
+  );
+  assert.equal(store.rowOf(1, 0), 4);
+  assert.equal(store.lineOf(3, 0), 0);
+  assert.equal([...store.text(true)].join('').split('\n').length - 1, 11, 'each task has its copy');
+  store.toggle(0);
+  assert.equal(store.rowCount(0), 6);
+});
+
+test('lines of attempts are told apart', () => {
+  const store = new LineStore();
+  store.begin(0);
+  store.add('a-0', 'first try\nfailed\n', 0);
+  store.begin(1);
+  store.mark('— attempt 2 —');
+  store.add('a-0', 'second try\n', 0);
+  assert.equal(store.find('a-0', 0, 0), 0);
+  assert.equal(store.find('a-0', 1, 0), 3);
+  assert.equal(store.lastOf('a-0', 0), 1);
+  assert.equal(store.lastOf('a-0', 1), 3);
+  assert.equal(store.find('a-0', 2, 0), null);
+  assert.equal(store.find('b-0', 0, 0), null);
+  assert.equal(store.find('a-0', 1, 400), null, 'not read yet');
 });
