@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FINAL = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
+KNOWN = FINAL | {"WAITING", "RUNNING", "STOPPING"}
 Object = Mapping[str, Any]
 
 

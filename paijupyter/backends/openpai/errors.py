@@ -140,6 +140,13 @@ _RULES: tuple[tuple[Callable[[PaiError], bool], str, str, str, int], ...] = (
         503,
     ),
     (
+        lambda error: error.status == 407,
+        "proxy-refused",
+        "A proxy on the way to the OpenPAI server wants a login of its own",
+        "Name the server in NO_PROXY, or give HTTPS_PROXY its user and password, where Jupyter is started.",
+        502,
+    ),
+    (
         lambda error: error.status == 401,
         "cluster-login",
         "The OpenPAI server does not accept this login",

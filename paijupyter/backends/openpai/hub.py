@@ -14,7 +14,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from paijupyter.backends.openpai.answers import Detail, Summary, detail_of, events_of, mapping
+from paijupyter.backends.openpai.answers import KNOWN, Detail, Summary, detail_of, events_of, mapping
 from paijupyter.backends.openpai.budget import Turn
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.features import EVENTS_SINCE
@@ -262,8 +262,15 @@ class Hub:
         await self._earlier_attempts(run, detail, path)
         if summary.state == "WAITING" and detail.summary.state == "WAITING":
             await self._ask_events(run, path)
-        # The detail is the newer one.
-        await self._take(run, detail.summary, detail)
+        # The detail is the newer one, unless it makes no sense: an end is never taken back.
+        if summary.is_final and not detail.summary.is_final:
+            run.unlike += 1
+            if run.unlike < _MISSES:
+                run.summary = None  # the next list brings it up again
+                return
+            await self._take(run, summary, None)
+        else:
+            await self._take(run, detail.summary if detail.summary.state in KNOWN else summary, detail)
 
     async def _earlier_attempts(self, run: JobRun, detail: Detail, path: str) -> None:
         """Learn how attempts ended that others have followed since the last look."""

@@ -16,6 +16,7 @@ from paijupyter.backends.openpai.server import Server
 _LEAST = 200  # jobs in one list
 _MOST = 50_000  # the server gives no longer one
 _GROWTH = 4
+_SECONDS = 30.0  # without a byte
 
 
 class Listing:
@@ -52,7 +53,8 @@ class Listing:
         """Return what a list of some length has, and how many jobs it has."""
         user = await self._server.user()
         query = {"username": user, "offset": 0, "limit": limit, "order": "submissionTime,DESC"}
-        found = await self._server.client.call("GET", "/jobs", query=query, turn=Turn.LIST)
+        call = self._server.client.call
+        found = await call("GET", "/jobs", query=query, turn=Turn.LIST, timeout=_SECONDS)
         if not isinstance(found, list):
             raise PaiError(0, "NotOpenPai", "its list of jobs is no list")
         listed: dict[str, Summary] = {}

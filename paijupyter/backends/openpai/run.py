@@ -33,6 +33,7 @@ class JobRun:
         misses: how often in a row the server did not know it.
         from_list: whether only the list has told of it, since an earlier engine submitted it.
         looked_at: when it was last looked at in detail.
+        unlike: how often the list had its end and the detail had not.
         ending: whether the server says that it has ended, and what it left is being brought here.
     """
 
@@ -48,6 +49,7 @@ class JobRun:
         self.misses = 0
         self.from_list = False
         self.looked_at = 0.0
+        self.unlike = 0
         self.ending = False
         self.born = time.monotonic()
         self.heard = asyncio.Event()
