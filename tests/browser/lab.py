@@ -69,9 +69,10 @@ class Server:
         """Stop it; kernels end with it, the engine does not."""
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(5)
         except subprocess.TimeoutExpired:
-            # Now and then it waits for ever for its kernel's end, after all extensions have stopped.
+            # JupyterLab alone does so too, often on a loaded machine: all is shut down, and the interpreter's
+            # last garbage collection waits for ever.
             self.process.kill()
             self.process.wait()
 
