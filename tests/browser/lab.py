@@ -71,8 +71,8 @@ class Server:
         try:
             self.process.wait(5)
         except subprocess.TimeoutExpired:
-            # JupyterLab alone does so too, often on a loaded machine: all is shut down, and the interpreter's
-            # last garbage collection waits for ever.
+            # JupyterLab alone does so too: all is shut down by then, and the interpreter is in its last
+            # garbage collection, which takes long on a loaded machine.
             self.process.kill()
             self.process.wait()
 
