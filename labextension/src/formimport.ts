@@ -4,9 +4,9 @@ import { Dialog, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { h } from './dom';
+import { h, rich } from './dom';
 import { IOperation, Values } from './formapi';
-import { escaped } from './formdocument';
+import { escaped, FormDocument } from './formdocument';
 import { freshId } from './formfields';
 
 const REFERENCE = /^\s*<%.*%>\s*$/s;
@@ -36,8 +36,48 @@ class ImportBody extends Widget implements Dialog.IBodyWidget<string> {
   private readonly _text = h('textarea', { rows: 12, cols: 60, spellcheck: 'false' });
 }
 
+/** Has a person choose a document, and says what was changed in it until that is taken away. */
+export class Importer {
+  readonly node = h('div', { class: 'jp-PaiForm-notice', role: 'status' });
+
+  constructor(private readonly trans: TranslationBundle) {}
+
+  /** @param unreadable - called where a text is none that values can be read from. */
+  async run(document: FormDocument, unreadable: () => void): Promise<void> {
+    const text = await askText(this.trans);
+    if (text === null) {
+      return;
+    }
+    this.node.replaceChildren();
+    await document.setText(text);
+    if (document.broken) {
+      unreadable();
+      return;
+    }
+    const changes = document.problems.filter(each => each.code === 'old-protocol');
+    const { names, patch } = withheld(document.values);
+    if (patch.length) {
+      await document.apply(...patch);
+    }
+    this._tell([
+      ...changes.map(each => [each.message, each.hint].filter(Boolean).join(' ')),
+      ...names.map(name => this.trans.__('The value of `%1` was taken out; give it as a secret.', name))
+    ]);
+  }
+
+  private _tell(said: string[]): void {
+    if (!said.length) {
+      return;
+    }
+    const close = h('button', { type: 'button', class: 'jp-Pai-link' }, this.trans.__('Close the list'));
+    close.addEventListener('click', () => this.node.replaceChildren());
+    const list = h('ul', {}, ...said.map(each => h('li', {}, ...rich(each))));
+    this.node.replaceChildren(h('strong', {}, this.trans.__('What was changed')), list, close);
+  }
+}
+
 /** Ask for a document; null: none. */
-export async function askText(trans: TranslationBundle): Promise<string | null> {
+async function askText(trans: TranslationBundle): Promise<string | null> {
   const answer = await showDialog<string>({
     title: trans.__('Import a job document'),
     body: new ImportBody(trans),

@@ -5,16 +5,15 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { Button, h, rich } from './dom';
 import { ICapabilities, IOffers, IOperation, IRow, ISku, Values } from './formapi';
 import { escaped, removing, setting, valueAt } from './formdocument';
-import { Field, freshId, isShown, offerNames, standardText } from './formfields';
+import { Field, freshId, isShown, standardText } from './formfields';
 import { authOf, IAuth, imageIndex, settingAuth, settingImage } from './formimage';
+import { SKU, SkuPart, skusOf } from './formsku';
 import { Table } from './formtable';
 import { IProblem } from './model';
 import { memoryWords } from './quantities';
 
 const NAME = /^[a-z][a-z0-9]{0,62}$/;
 const IMAGE = '/prerequisites/*/uri';
-const SKU = '/extras/hivedScheduler/taskRoles/*/skuType';
-const SKUS = '/extras/hivedScheduler/taskRoles/*/skuNum';
 /** Where else than in their own place roles are named. */
 const OF_ROLES = ['/extras/paijupyter/roles', '/extras/hivedScheduler/taskRoles'];
 /** Which of what a profile has a row takes from. */
@@ -242,9 +241,8 @@ class RoleCard {
       const value = valueAt(values, this._place(row, values));
       field.show(value);
       field.node.hidden = !isShown(row, kind, value);
-      if (row.path === SKU && field instanceof Field) {
-        offerNames(field, Object.keys(skus));
-        this._showSku(field, skus[String(value)]);
+      if (row.path === SKU) {
+        this._sku?.show(value, skus);
       }
       if (field instanceof Field && CAPACITY[row.path]) {
         field.aside = this._capacity(CAPACITY[row.path], capabilities);
@@ -285,34 +283,10 @@ class RoleCard {
       made.input.setAttribute('list', this.images);
     }
     this._fields.set(row, made);
-    if (row.path === SKU) {
-      this._takeSku.textContent = trans.__('Take its resources');
-      this._takeSku.addEventListener('click', () => edit(...this._resources()));
-      made.node.append(this._takeSku);
+    if (row.path === SKU && made instanceof Field) {
+      this._sku = new SkuPart(made, this.name, trans, values, edit);
     }
     return made;
-  }
-
-  private _showSku(field: Field, sku: ISku | undefined): void {
-    const { trans } = this.options;
-    const said = [
-      sku?.gpu ? trans._n('%1 GPU', '%1 GPUs', sku.gpu) : '',
-      sku?.cpu ? trans._n('%1 CPU', '%1 CPUs', sku.cpu) : '',
-      sku?.memoryMB ? memoryWords(sku.memoryMB) : ''
-    ].filter(Boolean);
-    this._sku = sku;
-    this._takeSku.hidden = !said.length;
-    field.aside = said.length ? trans.__('Each cell has %1.', said.join(', ')) : '';
-  }
-
-  /** The resources of as many cells as the role asks for. */
-  private _resources(): IOperation[] {
-    const values = this.options.values();
-    const path = `/taskRoles/${escaped(this.name)}/resourcePerInstance`;
-    const cells = valueAt(values, SKUS.replace('*', escaped(this.name)));
-    const count = typeof cells === 'number' ? cells : 1;
-    const given = Object.entries(this._sku ?? {}).filter(([, amount]) => amount !== null);
-    return given.flatMap(([name, amount]) => setting(values, `${path}/${name}`, Math.floor(Number(amount) * count)));
   }
 
   private _setting(row: IRow, value: unknown): IOperation[] {
@@ -394,17 +368,8 @@ class RoleCard {
   private readonly _fields = new Map<IRow, Field | Table>();
   private readonly _authInputs = {} as Record<keyof IAuth, HTMLInputElement>;
   private readonly _remove: Button;
-  private _sku: ISku | undefined = undefined;
-  private readonly _takeSku = h('button', { type: 'button', class: 'jp-Pai-link', hidden: true });
+  private _sku: SkuPart | null = null;
   private readonly _summary = h('span', { class: 'jp-PaiField-aside' });
-}
-
-/** The SKU types of the virtual cluster that the document names; of all where it names none. */
-function skusOf(values: Values, offered: IOffers['skus']): Record<string, ISku> {
-  const named = valueAt(values, '/defaults/virtualCluster');
-  return typeof named === 'string' && named in offered
-    ? offered[named]
-    : Object.assign({}, ...Object.values(offered));
 }
 
 function isWide(row: IRow): boolean {

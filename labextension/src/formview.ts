@@ -8,15 +8,18 @@ import { Widget } from '@lumino/widgets';
 import { CommandIDs, errorText, IContext, saveBlob } from './context';
 import { Button, h, rich, setText } from './dom';
 import { pickJob, saveDefaults } from './formactions';
-import { FormApi, IOffers, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
+import { FormApi, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
 import { FormDocument, valueAt } from './formdocument';
-import { freshId } from './formfields';
-import { askText, withheld } from './formimport';
+import { Importer, withheld } from './formimport';
+import { offersOf } from './formoffers';
 import { FormParts } from './formparts';
 import { again, IFormArguments, IFormStart } from './formstart';
 import { confirm } from './formsubmit';
+import { Tabs } from './formtabs';
+import { inWords } from './formtexts';
+import { LoginBar } from './loginbar';
 import { IProblem } from './model';
-import { Planner } from './planner';
+import { Planner, withLines, worstFirst } from './planner';
 import { PlanView, tasksText } from './planview';
 import { YamlView } from './yamlview';
 
@@ -49,7 +52,7 @@ export class FormView extends Widget {
     this._package = start.package;
     this._data = start.data;
     this._document = new FormDocument(api, start.document);
-    this._parts = new FormParts(rows, {
+    this._parts = new FormParts(inWords(rows, trans), {
       api,
       trans,
       profiles,
@@ -67,6 +70,10 @@ export class FormView extends Widget {
       problem => this._jump(problem),
       () => void this._repack()
     );
+    this._login = new LoginBar(context, () => {
+      this._test();
+      this._planner.later();
+    });
     this._planner = new Planner<ISubmission, IAnswer>(
       () => this._document.idle().then(() => (this._document.broken ? null : this._submission())),
       question => this._ask(question),
@@ -78,8 +85,14 @@ export class FormView extends Widget {
         editors,
         trans,
         text => void this._document.setText(text),
-        () => this._tabs[1].focus()
+        () => this._tabs.focus()
       );
+    const views: [string, string][] = [
+      ['form', trans.__('Form')],
+      ['yaml', 'YAML']
+    ];
+    this._tabs = new Tabs(this._yaml ? views : [], this._left, name => this._show(name));
+    this._importer = new Importer(trans);
     this._submit = new Button(
       trans.__('Submit'),
       '',
@@ -137,37 +150,19 @@ export class FormView extends Widget {
   }
 
   private _build(): void {
-    const trans = this._trans;
-    const id = freshId();
-    const tab = (name: string, label: string): HTMLButtonElement => {
-      const made = h('button', { type: 'button', role: 'tab', id: `${id}-${name}`, 'data-tab': name }, label);
-      made.addEventListener('click', () => this._show(name));
-      return made;
-    };
-    this._tabs = this._yaml ? [tab('form', trans.__('Form')), tab('yaml', 'YAML')] : [];
     const bar = h(
       'div',
       { class: 'jp-PaiForm-bar' },
-      h('div', { class: 'jp-PaiForm-tabs', role: 'tablist' }, ...this._tabs)
+      this._tabs.node
     );
     for (const [label, title, press] of this._actions()) {
       bar.append(new Button(label, title, press).node);
     }
     bar.append(this._undo.node);
-    this._tabs.forEach(each =>
-      each.addEventListener('keydown', event => {
-        if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
-          const other = this._tabs.find(tabOf => tabOf !== each);
-          other?.click();
-          other?.focus();
-        }
-      })
-    );
-    this._left.append(this._parts.node);
+    this._left.append(this._login.node, this._parts.node);
     if (this._yaml) {
       this._left.append(this._yaml.node);
     }
-    this._left.setAttribute('role', 'tabpanel');
     // What is being typed is not planned yet: until then nothing can be submitted.
     this._left.addEventListener('input', () => {
       this._planner.later(TYPING_MILLISECONDS);
@@ -175,11 +170,11 @@ export class FormView extends Widget {
     });
     this.node.append(
       bar,
-      this._notice,
+      this._importer.node,
       h('div', { class: 'jp-PaiForm-columns' }, this._left, this._plan.node),
       h('div', { class: 'jp-PaiForm-foot' }, this._said, this._why, this._submit.node)
     );
-    this._show('form');
+    this._tabs.show('form');
   }
 
   private _actions(): [string, string, () => void][] {
@@ -188,7 +183,7 @@ export class FormView extends Widget {
       [
         trans.__('Import'),
         trans.__('Take a job document from a file, or one that you paste'),
-        () => void this._import()
+        () => void this._importer.run(this._document, () => this._tabs.show('yaml'))
       ],
       [trans.__('Export'), trans.__('Save the job document as a file'), () => this._export()],
       [
@@ -206,14 +201,6 @@ export class FormView extends Widget {
 
   private _show(name: string): void {
     const isYaml = name === 'yaml';
-    for (const each of this._tabs) {
-      const chosen = each.dataset.tab === name;
-      each.setAttribute('aria-selected', String(chosen));
-      each.tabIndex = chosen ? 0 : -1;
-      if (chosen) {
-        this._left.setAttribute('aria-labelledby', each.id);
-      }
-    }
     this._parts.node.hidden = isYaml;
     if (this._yaml) {
       this._yaml.node.hidden = !isYaml;
@@ -343,18 +330,8 @@ export class FormView extends Widget {
         }
       })
       .catch(console.error);
-    void this._offer(name, refresh).then(found => this._parts.offer(found));
-  }
-
-  /** What there is to choose from: what the profile's server offers, and the storages of any profile. */
-  private async _offer(profile: string, refresh: boolean): Promise<IOffers> {
-    const none = { virtualClusters: [], skus: {}, storages: [], images: [] };
-    const [offers, storages] = await Promise.all([
-      this.api.offers(profile, refresh).catch(() => none),
-      this.api.storages(profile).catch((): string[] => [])
-    ]);
-    const names = new Set([...storages, ...offers.storages.map(each => each.name)]);
-    return { ...offers, storages: [...names].map(name => ({ name })) };
+    void this._login.ask(name);
+    void offersOf(this.api, name, refresh).then(found => this._parts.offer(found));
   }
 
   private async _send(): Promise<void> {
@@ -388,40 +365,12 @@ export class FormView extends Widget {
 
   private _jump(problem: IProblem): void {
     if (this._parts.reveal(problem.path ?? '')) {
-      this._show('form');
+      this._tabs.show('form');
       this._parts.reveal(problem.path ?? '');
     } else if (problem.line && this._yaml) {
-      this._show('yaml');
+      this._tabs.show('yaml');
       this._yaml.go(problem.line, problem.column);
     }
-  }
-
-  /** Take a document from outside; say what was made of it. */
-  private async _import(): Promise<void> {
-    const text = await askText(this._trans);
-    if (text === null) {
-      return;
-    }
-    await this._document.setText(text);
-    if (this._document.broken) {
-      this._show('yaml');
-      return;
-    }
-    const changes = this._document.problems.filter(each => each.code === 'old-protocol');
-    const { names, patch } = withheld(this._document.values);
-    if (patch.length) {
-      await this._document.apply(...patch);
-    }
-    const said = names.map(name => this._trans.__('The value of `%1` was taken out; give it as a secret.', name));
-    this._tell([...changes.map(each => [each.message, each.hint].filter(Boolean).join(' ')), ...said]);
-  }
-
-  /** Say something of what was imported, until it is taken away. */
-  private _tell(said: string[]): void {
-    const close = h('button', { type: 'button', class: 'jp-Pai-link' }, this._trans.__('Close the list'));
-    close.addEventListener('click', () => this._notice.replaceChildren());
-    const list = h('ul', {}, ...said.map(each => h('li', {}, ...rich(each))));
-    this._notice.replaceChildren(...(said.length ? [h('strong', {}, this._trans.__('What was changed')), list, close] : []));
   }
 
   /** What the form says now is kept somewhere else. */
@@ -452,12 +401,13 @@ export class FormView extends Widget {
   private readonly _trans: TranslationBundle;
   private readonly _document: FormDocument;
   private readonly _parts: FormParts;
+  private readonly _login: LoginBar;
   private readonly _plan: PlanView;
   private readonly _planner: Planner<ISubmission, IAnswer>;
   private readonly _yaml: YamlView | null;
   private readonly _submit: Button;
   private readonly _undo: Button;
-  private _tabs: HTMLButtonElement[] = [];
+  private readonly _tabs: Tabs;
   private _profile: string | null;
   private _package: string | null;
   private _pack: IPackage | null = null;
@@ -465,18 +415,9 @@ export class FormView extends Widget {
   private _answer: IAnswer | null = null;
   private _kept: string | null = null;
   private _draft = '';
+  private readonly _importer: Importer;
   private readonly _touched = new Signal<this, void>(this);
-  private readonly _notice = h('div', { class: 'jp-PaiForm-notice', role: 'status' });
   private readonly _left = h('div', { class: 'jp-PaiForm-left' });
   private readonly _said = h('span', { class: 'jp-PaiForm-said', role: 'status' });
   private readonly _why = h('span', { class: 'jp-PaiForm-why', 'aria-live': 'polite' });
-}
-
-function worstFirst(problems: IProblem[]): IProblem[] {
-  const rank = { error: 0, warning: 1, hint: 2 };
-  return [...problems].sort((one, other) => rank[one.severity] - rank[other.severity]);
-}
-
-function withLines(problems: IProblem[]): IProblem[] {
-  return problems.filter(each => each.line && !each.file);
 }

@@ -1,5 +1,7 @@
 /** Asks for the plan after every change: not for each of many, and never shows an answer to an older question. */
 
+import { IProblem } from './model';
+
 const PAUSE_MILLISECONDS = 250;
 
 export class Planner<Q, A> {
@@ -53,4 +55,15 @@ export class Planner<Q, A> {
   private _asked = 0;
   private _answered = 0;
   private _disposed = false;
+}
+
+/** Errors, then warnings, then hints. */
+export function worstFirst(problems: IProblem[]): IProblem[] {
+  const rank = { error: 0, warning: 1, hint: 2 };
+  return [...problems].sort((one, other) => rank[one.severity] - rank[other.severity]);
+}
+
+/** Those that have a line of the document. */
+export function withLines(problems: IProblem[]): IProblem[] {
+  return problems.filter(each => each.line && !each.file);
 }

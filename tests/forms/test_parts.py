@@ -256,3 +256,31 @@ def test_a_vault_shows_names_only() -> None:
     assert vault.get("HF") == "swordfish"
     vault.forget()
     assert "HF" not in vault
+
+
+def test_lists_of_several_kinds_are_rows_of_a_name_and_the_rest() -> None:
+    """Plug-ins may come twice; images have fields of their own and stay where they are."""
+    place = "/extras/com.microsoft.pai.runtimeplugin"
+    before = [{"plugin": "git", "parameters": {"repo_uri": "a"}}, {"plugin": "git", "parameters": {}}]
+    rows = pairs(place, before)
+    assert rows[0] == ("git", '{"parameters": {"repo_uri": "a"}}') and len(rows) == 2
+    assert from_pairs(place, [*rows, ("ssh", "")], before) == [*before, {"plugin": "ssh"}]
+    assert from_pairs(place, [], before) is None
+    with pytest.raises(UsageProblem, match="object as JSON"):
+        from_pairs(place, [("ssh", "[1]")])
+    image = {"name": "image", "type": "dockerimage", "uri": "a"}
+    data = {"name": "d", "type": "data", "uri": ["x"]}
+    assert pairs("/prerequisites", [image, data]) == [("d", '{"type": "data", "uri": ["x"]}')]
+    assert from_pairs("/prerequisites", [], [image, data]) == [image]
+
+
+def test_what_hived_is_told_of_a_role_goes_with_it() -> None:
+    text = DOCUMENT.replace(
+        "extras:\n", "extras:\n  hivedScheduler:\n    taskRoles:\n      worker: {skuType: V100}\n", 1
+    )
+    data = read(text).raw
+    renamed = applied(patches.rename_role(data, "worker", "chief"), text)[1]
+    assert renamed["extras"]["hivedScheduler"] == {"taskRoles": {"chief": {"skuType": "V100"}}}
+    copied = applied(patches.add_role(data, "worker"), text)[1]
+    assert list(copied["extras"]["hivedScheduler"]["taskRoles"]) == ["worker", "worker2"]
+    assert "hivedScheduler" not in applied(patches.remove_role(data, "worker"), text)[1]["extras"]

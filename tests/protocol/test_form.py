@@ -27,6 +27,26 @@ def test_what_a_role_shows_at_once_and_what_below_customize():
     assert {"cpu", "memoryMB", "uri", "ports", "minFailedInstances", "shmMB"} <= set(role)
 
 
+def test_lists_of_several_kinds_say_what_each_kind_has():
+    """openpai.md 1.3, 1.7: plug-ins and prerequisites; images have fields of their own."""
+    rows = {row["path"]: row["schema"]["items"] for row in form_rows() if row["widget"] == "kinds"}
+    plugins = rows["/extras/com.microsoft.pai.runtimeplugin"]["kinds"]
+    assert plugins["key"] == "plugin"
+    assert set(plugins["of"]) == {"ssh", "tensorboard", "teamwise_storage", "git", "cmd"}
+    ssh = plugins["of"]["ssh"]["properties"]["parameters"]
+    assert ssh["examples"] == [{"jobssh": True}] and ssh["properties"]["jobssh"]["description"].endswith(".")
+    prerequisites = rows["/prerequisites"]["kinds"]
+    assert prerequisites["key"] == "type" and set(prerequisites["of"]) == {"script", "output", "data"}
+    assert prerequisites["of"]["data"]["properties"]["uri"]["type"] == "array"
+
+
+def test_what_only_some_profiles_heed_says_so():
+    only = {row["path"]: row["profiles"] for row in form_rows() if row["profiles"]}
+    assert only["/taskRoles/*/taskRetryCount"] == ["openpai"]
+    assert only["/extras/paijupyter/kubernetes/priorityClass"] == ["kubernetes"]
+    assert "/extras/gangAllocation" not in only and "/jobRetryCount" not in only
+
+
 def test_tables_say_what_their_columns_are():
     rows = {row["path"]: row["schema"] for row in form_rows()}
     assert rows["/extras/paijupyter/data"]["items"]["required"] == ["name", "uri"]

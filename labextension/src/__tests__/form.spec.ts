@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { IEdited, IOperation } from '../formapi';
-import { escaped, FormDocument, setting, valueAt } from '../formdocument';
+import { escaped, FormDocument, removing, setting, valueAt } from '../formdocument';
 import { authOf, imageIndex, settingAuth, settingImage } from '../formimage';
+import { again, begin } from '../formstart';
 import { ApiError } from '../model';
 import { Planner } from '../planner';
 
@@ -100,6 +101,33 @@ test('places are found whatever the keys hold', () => {
   assert.deepEqual(setting(values, '/a', undefined), [{ op: 'remove', path: '/a' }]);
   assert.deepEqual(setting(values, '/z', undefined), []);
   assert.deepEqual(setting(values, '/z', 1), [{ op: 'add', path: '/z', value: 1 }]);
+});
+
+test('what is taken out leaves nothing empty around it, but for the outermost part', () => {
+  const values = { extras: { hived: { roles: { a: { sku: 1 } } }, tags: ['x'] }, parameters: { lr: 1 } };
+  assert.deepEqual(removing(values, '/extras/hived/roles/a/sku'), [{ op: 'remove', path: '/extras/hived' }]);
+  assert.deepEqual(removing(values, '/extras/tags/0'), [{ op: 'remove', path: '/extras/tags' }]);
+  assert.deepEqual(removing(values, '/parameters/lr'), [{ op: 'remove', path: '/parameters/lr' }]);
+});
+
+test('a form that comes back has what it had: place, copy of which job, references, never the page', async () => {
+  const api = {} as never;
+  const given = { notebook: 'a/b.ipynb', kernelspec: 'python3', page: 'p' };
+  const start = await begin(
+    { ...given, document: 'x', clones: 'j-1', package: 'sha', data: { d: 'sha' }, secrets: { A: 'ask' } },
+    api,
+    () => Promise.reject(new Error('no'))
+  );
+  const kept = again(given, start, { document: 'y', profile: 'pai', secrets: { A: 'keyring:A' }, unsaved: true });
+  const back = await begin({ ...kept, page: 'p' }, api, () => Promise.reject(new Error('no')));
+  assert.deepEqual(back, {
+    ...start,
+    document: 'y',
+    profile: 'pai',
+    secrets: { A: 'keyring:A' },
+    unsaved: true
+  });
+  assert.equal('page' in kept, false);
 });
 
 const IMAGES = {
