@@ -86,13 +86,15 @@ class Build:
             "--no-input",
         ]
         pip += ["--progress-bar", "off", *index, "-r", "/opt/paijupyter/requirements.txt"]
-        variables = ["env", "PIP_BREAK_SYSTEM_PACKAGES=1", "PIP_ROOT_USER_ACTION=ignore"]
         lines = [
             f"FROM {self.base}",
             "ARG WHO",
+            # Of the build alone: the image's own Python gets the packages, and root installs them.
+            "ARG PIP_BREAK_SYSTEM_PACKAGES=1",
+            "ARG PIP_ROOT_USER_ACTION=ignore",
             "USER 0:0",
             "COPY requirements.txt /opt/paijupyter/requirements.txt",
-            f"RUN {json.dumps([*variables, *pip])}",
+            f"RUN {json.dumps(pip)}",
             "USER ${WHO}",
         ]
         return "".join(f"{line}\n" for line in lines)
@@ -164,7 +166,8 @@ def problems(
         return
     for build in dict.fromkeys(builds_of(job, settings, requirements or "").values()):
         count = len(build.requirements.splitlines())
-        words = f"Image `{build.image}` is built of `{build.base}` and {count} lines of requirements"
+        lines = f"{count} line{'s' if count > 1 else ''} of requirements"
+        words = f"Image `{build.image}` is built of `{build.base}` and {lines}"
         yield Problem("hint", "image-build", f"{words}, unless the registry has it.", FIELD)
 
 

@@ -73,9 +73,10 @@ def test_the_job_that_builds_needs_no_privileges():
 def test_words_of_users_are_arguments_and_never_lines_of_a_dockerfile(words, index):
     """No shell text made of user values, and no instruction either."""
     lines = Build("a", "", words, index, "r").dockerfile.splitlines()
-    assert [line.partition(" ")[0] for line in lines] == ["FROM", "ARG", "USER", "COPY", "RUN", "USER"]
-    run = json.loads(lines[4].partition(" ")[2])
-    assert run[3] == words and (not index or run[run.index("--index-url") + 1] == index)
+    instructions = ["FROM", "ARG", "ARG", "ARG", "USER", "COPY", "RUN", "USER"]
+    assert [line.partition(" ")[0] for line in lines] == instructions
+    run = json.loads(lines[6].partition(" ")[2])
+    assert run[0] == words and (not index or run[run.index("--index-url") + 1] == index)
 
 
 def test_the_script_is_one_of_posix():
