@@ -95,8 +95,9 @@ def replaced(edited: Edited, path: str, value: Any) -> Iterator[str]:
         return
     if place.key is None:
         lines = block(value) if is_block else _scalar_lines(node, value)
-        column = _dash(edited, node) + (2 if is_block else 0)
-        # Behind the dash: the first line stays there, the others stand below it.
+        # Behind the dash: the first line stays there, however far that is, and the others stand below it.
+        begins = start - edited.line_start(start) + len(_spaced(edited, start, ""))
+        column = begins if is_block else _dash(edited, node)
         yield edited.with_span(start, end, _spaced(edited, start, _joined(edited, lines, column)))
         return
     key_column = place.key.column - 1
