@@ -163,6 +163,7 @@ export class LogView extends Widget {
     const line = 'line' in from ? from.line : null;
     this._reader.pause();
     this._lines.clear();
+    this._lines.foldsRanks = this._rows.prefixed && this._folds;
     this.options.line = this._wanted = line;
     this._rows.canFollow = !line;
     this._rows.reset();
