@@ -299,3 +299,12 @@ def test_no_edit_ends_in_another_exception(text: str, path: str, value: Any) -> 
             edit(text, [op(kind, path, value)])
         except PaiJupyterError as error:
             assert error.message
+
+
+def test_o27_an_item_far_behind_its_dash_is_replaced_in_its_place() -> None:
+    """Found by hypothesis: the lines below the first stand where that one does."""
+    new = one(BLOCK, op("replace", "/taskRoles/worker/commands/3", [None, None]))
+    assert new == BLOCK.replace(
+        "-   name: odd\n        deep:\n          - - 1\n            - 2\n",
+        "-   - null\n        - null\n",
+    )
