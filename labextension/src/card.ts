@@ -9,6 +9,7 @@ import { metricsNodes } from './cardmetrics';
 import { codeAt, localTime, outputsText, shown, usageText } from './cardtext';
 import { CommandIDs, errorText, IContext } from './context';
 import { Button, h, rich, setAttribute, setText } from './dom';
+import { LoginBar } from './loginbar';
 import { ICellPlace, IJob } from './model';
 import { RecentLines } from './recent';
 import {
@@ -40,6 +41,7 @@ export class JobCard extends Widget {
     this.addClass('jp-PaiCard');
     this._trans = context.trans;
     this._panel = new CardPanel(context, jobId, () => this._drawButtons());
+    this._login = new LoginBar(context, () => context.store.retry());
     this._recent = new RecentLines(context.api, jobId, () => this._drawLines());
     this._buttons = this._makeButtons();
     this._build();
@@ -169,6 +171,7 @@ export class JobCard extends Widget {
     this.node.append(
       h('div', { class: 'jp-PaiCard-head' }, this._icon, this._state, this._name, this._where, this._clock),
       this._line,
+      this._login.node,
       this._metrics,
       this._place,
       this._lines,
@@ -224,6 +227,7 @@ export class JobCard extends Widget {
     if (job.state === 'waiting' && job.position !== null && !said.includes('position')) {
       said = [said, trans.__('position %1', job.position)].filter(Boolean).join(' · ');
     }
+    void this._login.mind(job);
     if (job.staleSince) {
       said = [said, trans.__('`%1` cannot be reached', job.profile)].filter(Boolean).join(' · ');
     }
@@ -373,6 +377,7 @@ export class JobCard extends Widget {
 
   private readonly _trans: TranslationBundle;
   private readonly _panel: CardPanel;
+  private readonly _login: LoginBar;
   private readonly _recent: RecentLines;
   private readonly _buttons: Record<string, Button>;
   private readonly _watch: IntersectionObserver;

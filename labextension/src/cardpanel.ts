@@ -3,7 +3,7 @@
 import { changesNodes } from './changes';
 import { CommandIDs, errorText, IContext } from './context';
 import { Button, h, rich } from './dom';
-import { IJob, ITask } from './model';
+import { IJob, IPort, ITask } from './model';
 import { duration, ICONS, moment, size, stateWord } from './words';
 
 const PAGE = 20;
@@ -90,9 +90,11 @@ export class CardPanel {
             href: api.portUrl(port),
             target: '_blank',
             rel: 'noopener',
-            'aria-label': trans.__('Open port %1 of %2 in a tab', port.label, port.task)
+            title: isBoard(port)
+              ? trans.__('Open TensorBoard of %1 in a tab', port.task)
+              : trans.__('Open port %1 of %2 in a tab', port.label, port.task)
           },
-          `${port.task} ${port.label}`
+          isBoard(port) ? `TensorBoard ${port.task}` : `${port.task} ${port.label}`
         ),
         h('span', { class: 'jp-PaiCard-size' }, String(port.port))
       )
@@ -131,7 +133,7 @@ export class CardPanel {
       : task.code
         ? trans.__('exit code %1', task.code)
         : task.message || (task.state === 'waiting' ? task.reason : '');
-    const open = h('button', { type: 'button', class: 'jp-Pai-link', 'aria-label': trans.__('Log of %1', task.key) });
+    const open = h('button', { type: 'button', class: 'jp-Pai-link', 'aria-label': trans.__('Logs of %1', task.key) });
     open.textContent = trans.__('Logs');
     open.addEventListener(
       'click',
@@ -197,4 +199,9 @@ export class CardPanel {
   private _shown: PanelKind | null = null;
   private _offset = 0;
   private _timer = 0;
+}
+
+/** Whether a port is that of a TensorBoard: its label says so. */
+function isBoard(port: IPort): boolean {
+  return port.label.toLowerCase().startsWith('tensorboard');
 }
