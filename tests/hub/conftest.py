@@ -39,6 +39,7 @@ c.Spawner.environment = {{
     "PAIJUPYTER_DATA_DIR": lambda spawner: f"{root}/{{spawner.user.name}}/data",
     "PAIJUPYTER_RUNTIME_DIR": lambda spawner: f"{root}/{{spawner.user.name}}/run",
 }}
+c.Spawner.env_keep.append("JUPYTER_PATH")
 c.Spawner.start_timeout = c.Spawner.http_timeout = 240
 c.JupyterHub.services = [{{"name": "tests", "api_token": "{token}"}}]
 c.JupyterHub.load_roles = [
@@ -120,7 +121,9 @@ def hub() -> Iterator[Hub]:
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "VIRTUAL_ENV") if name in os.environ}
     # Where the machine has no node, the environment of the tests has one.
     environment["PATH"] = os.pathsep.join([environment.get("PATH", ""), str(Path(sys.executable).parent)])
-    environment |= {"HOME": str(root), "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)}
+    # A front end that was built elsewhere.
+    kept = {"JUPYTER_PATH": os.environ["JUPYTER_PATH"]} if "JUPYTER_PATH" in os.environ else {}
+    environment |= kept | {"HOME": str(root), "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)}
     with (root / "hub.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyterhub"],
