@@ -95,9 +95,10 @@ def site(
     image: Callable[[str], str],
     place: Place,
     lab: lifecycle.Facts,
+    limited: Path,
     tmp_path: Path,
 ) -> Iterator[Site]:
-    """Give a namespace whose profile may build, and an index of two wheels."""
+    """Give a namespace whose profile may build with the documented rights, and an index of two wheels."""
     for name in ("demo", "slow"):
         wheel(tmp_path, name)
     Index.go.clear()
@@ -110,7 +111,7 @@ def site(
         "plainHttp": True,
         "builder": image("buildkit"),
     }
-    settings = {"kubeconfig": str(cluster.kubeconfig), "namespace": namespace, "buildImage": store}
+    settings = {"kubeconfig": str(limited), "namespace": namespace, "buildImage": store}
     links = f"--no-index\n--find-links http://{host}:{server.server_port}/\n--trusted-host {host}"
     yield Site(cluster, namespace, image("python"), place, links, settings)
     Index.go.set()
