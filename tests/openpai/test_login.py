@@ -227,6 +227,7 @@ async def test_the_doctor_looks_at_everything(openpai, place, monkeypatch):
     found = {each.name: each for each in await backend.examine()}
     assert list(found) == [
         "server", "version", "clock", "login", "virtual cluster", "storage", "way for packages",
+        "way for outputs",
     ]  # fmt: skip
     assert [name for name, each in found.items() if not each.ok] == [
         "version", "clock", "virtual cluster", "storage",
@@ -281,3 +282,25 @@ def test_the_verb_login_through_the_engine(openpai, ring, monkeypatch):
     data = Path(os.environ["PAIJUPYTER_DATA_DIR"])
     found = [each for each in data.rglob("*") if each.is_file() and token.encode() in each.read_bytes()]
     assert not found, "the token rests in the keyring only"
+
+
+@pytest.mark.asyncio
+async def test_the_doctor_on_ways_and_old_servers(openpai, place, monkeypatch):
+    """Each way that is not there with what sets it up; a server before 1.4 gives no logs."""
+    monkeypatch.setenv("PAIJUPYTER_TOKEN_PAI", openpai.token())
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    openpai.version = "v1.3.1"
+    bare = OpenPaiBackend(profile(openpai, user="alice"), place)
+    found = {each.name: each for each in await bare.examine()}
+    assert "gives no logs" in found["version"].message
+    for name in ("way for packages", "way for outputs"):
+        assert not found[name].ok and "packageWebHdfs" in found[name].fix and not found[name].needed
+    await bare.close()
+    more = {"packageObject": {"bucket": "b"}, "packageGit": {"url": "https://git.example/a.git"}}
+    rich = OpenPaiBackend(profile(openpai, user="alice", **more), place)
+    found = {each.name: each for each in await rich.examine()}
+    assert found["way for packages"].message == "object, git"
+    assert "bucket `b`" in found["way for outputs"].message
+    assert not found["bucket"].ok and "AWS_ACCESS_KEY_ID" in found["bucket"].fix
+    await rich.close()

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from paijupyter.backends.base import Check, Profile
-from paijupyter.backends.openpai import tokens
+from paijupyter.backends.delivery import signing
+from paijupyter.backends.openpai import features, ladder, tokens
 from paijupyter.backends.openpai.account import Account, Server, Who
 from paijupyter.backends.openpai.errors import PaiError
 from paijupyter.backends.openpai.settings import OpenPaiSettings
@@ -44,7 +45,7 @@ class Examination:
             _version(server, name),
             _clock(server),
             *await self._login_checks(server),
-            self._way(),
+            *self._ways(),
         ]
 
     async def _login_checks(self, server: Server) -> list[Check]:
@@ -92,19 +93,38 @@ class Examination:
                 return Check("storage", False, said, "Mount it, or correct its `path` in the profile.")
         return Check("storage", True, shown, needed=False)
 
-    def _way(self) -> Check:
+    def _ways(self) -> list[Check]:
+        """Say by which ways packages travel and outputs come back."""
         settings = self._settings
-        ways = {
-            "storage": settings.shared is not None,
-            "webhdfs": settings.webhdfs is not None,
-            "object": settings.bucket is not None,
-        }
-        usable = [way for way in settings.ways if ways.get(way)]
-        if usable:
-            return Check("way for packages", True, ", ".join(usable))
-        said = "only small packages travel, inside the job document; declared outputs do not come back"
-        fix = "Name a storage that is mounted here too (`storage` and `storages`), or `packageObject`."
-        return Check("way for packages", False, said, fix, needed=False)
+        usable = [way for way in ladder.there(settings) if way != "document"]
+        back = ladder.outputs_in_words(settings)
+        checks = [
+            Check("way for packages", True, ", ".join(usable))
+            if usable
+            else Check(
+                "way for packages",
+                False,
+                "only small packages travel, inside the job document",
+                "Name a storage that is mounted here too (`storage` and `storages`), `packageObject`, "
+                "`packageWebHdfs` or `packageGit`.",
+                needed=False,
+            ),
+            Check("way for outputs", True, back)
+            if back
+            else Check(
+                "way for outputs",
+                False,
+                "declared outputs do not come back",
+                "Name a storage that is mounted here too (`storage` and `storages`), `packageObject` or "
+                "`packageWebHdfs`.",
+                needed=False,
+            ),
+        ]
+        if settings.bucket is not None and signing.credentials(settings.bucket.profile) is None:
+            said = f"this host has no credentials for bucket `{settings.bucket.bucket}`"
+            fix = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where Jupyter is started."
+            checks.append(Check("bucket", False, said, fix))
+        return checks
 
 
 def _version(server: Server, profile: str) -> Check:
@@ -113,6 +133,9 @@ def _version(server: Server, profile: str) -> Check:
     if not OLDEST <= server.release <= NEWEST:
         said = f"{server.version}; known are 1.0 to 1.8"
         return Check("version", False, said, "Newer ones may work; older ones do not.", needed=False)
+    if server.release < features.LOGS_SINCE:
+        said = f"{server.version}: it gives no logs, which came with 1.4"
+        return Check("version", False, said, "Its administrators can upgrade it.", needed=False)
     return Check("version", True, server.version)
 
 
