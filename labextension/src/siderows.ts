@@ -132,7 +132,7 @@ function makeRow(entry: Entry, context: IContext, events: IRowEvents): IRowParts
       events.run(CommandIDs.openNotebook, id)
     )
   };
-  const log = button(trans.__('Log of %1', entry.name), trans.__('Logs'), () => events.run(CommandIDs.openLog, id));
+  const log = button(trans.__('Logs of %1', entry.name), trans.__('Logs'), () => events.run(CommandIDs.openLog, id));
   log.hidden = isGroup(entry);
   const actions = h('span', { class: 'jp-PaiJobs-actions' }, log, parts.notebook, parts.stop);
   const node = h(
