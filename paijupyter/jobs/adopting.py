@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from paijupyter.backends.base import Remembering
 from paijupyter.errors import Conflict
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.clock import now
+from paijupyter.jobs.identity import id_for, is_id
 from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.profiles import ProfileFiles
@@ -59,8 +61,8 @@ class Adoption:
         wanted = user or getpass.getuser()
         taken = []
         for found in await backend.remembered():
-            facts = found.get("facts") or {}
-            is_new = self._catalog.index.get(str(found.get("id"))) is None
+            facts = _with_id(found.get("facts") or {})
+            is_new = self._catalog.index.get(str(facts.get("id"))) is None
             if is_new and found.get("user") == wanted and facts.get("schema") == SCHEMA:
                 taken.append(await self._take(found, facts, name))
         if taken:
@@ -78,3 +80,13 @@ class Adoption:
 
     def _row(self, job: str) -> Any:
         return self._catalog.index.get(job)
+
+
+def _with_id(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return facts with an id of ours: a job that was submitted elsewhere by others has none."""
+    if is_id(str(facts.get("id"))):
+        return facts
+    at = datetime.fromisoformat(
+        str(facts.get("submittedAt") or "1970-01-01T00:00:00Z").replace("Z", "+00:00")
+    )
+    return {**facts, "id": id_for(str(facts.get("id")), at.timestamp())}

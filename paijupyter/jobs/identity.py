@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 
@@ -19,6 +20,17 @@ def new_id() -> str:
     global _last
     _last = max(_last + 1, int(time.time() * 1000))
     return _base32(_last, _TIME_LENGTH) + _base32(secrets.randbits(40), _RANDOM_LENGTH)
+
+
+def id_for(name: str, seconds: float) -> str:
+    """Return the id of a job that had none of ours: the same for the same name and time.
+
+    Args:
+        name: what it is known by elsewhere.
+        seconds: since the epoch, of its submission.
+    """
+    digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:5], "big")
+    return _base32(int(seconds * 1000), _TIME_LENGTH) + _base32(digest, _RANDOM_LENGTH)
 
 
 def not_before(job: str) -> None:
