@@ -278,6 +278,11 @@ export class LogRows {
   }
 
   private _onKey(event: KeyboardEvent): void {
+    if (event.key === 'End' && event.target === this.node && this.canFollow) {
+      event.preventDefault(); // The log may grow while the browser scrolls to where its end was.
+      this.follow = true;
+      return;
+    }
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!by || !event.altKey) {
       return;
