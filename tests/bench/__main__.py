@@ -16,6 +16,7 @@ BENCHES = (
     "package",
     "install",
     "log",
+    "logview",
     "jobs",
     "sweep",
     "notebook",
