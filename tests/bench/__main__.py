@@ -26,6 +26,7 @@ BENCHES = (
     "following",
     "tasks",
     "openpai",
+    "front",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 START, END = "<!-- table -->", "<!-- end of table -->"
