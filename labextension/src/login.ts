@@ -52,10 +52,7 @@ export async function logIn(context: IContext, profile: string, account: IAccoun
     const answer = await showDialog<IGiven>({
       title: trans.__('Log in at %1', profile),
       body,
-      buttons: [
-        Dialog.cancelButton({ label: trans.__('Cancel') }),
-        Dialog.okButton({ label: trans.__('Log in') })
-      ],
+      buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Log in') })],
       focusNodeSelector: 'input',
       hasClose: false
     });
