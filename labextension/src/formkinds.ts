@@ -35,14 +35,22 @@ export class Kinds {
     this._key = key;
     this._kinds = of;
     const id = freshId();
-    const kind = h('select', { 'aria-label': trans.__('Kind to add to: %1', row.label) });
+    const kind = h('select', {
+      'aria-label': trans.__('Kind to add to: %1', row.label)
+    });
     kind.append(...Object.keys(of).map(each => h('option', { value: each }, each)));
     const add = h('button', { type: 'button', class: 'jp-Pai-link' }, trans.__('Add'));
     add.setAttribute('aria-label', trans.__('Add to: %1', row.label));
     add.addEventListener('click', () => this._add(kind.value));
     this.node = h(
       'div',
-      { class: 'jp-PaiField', 'data-path': path, 'data-widget': 'kinds', role: 'group', 'aria-labelledby': id },
+      {
+        class: 'jp-PaiField',
+        'data-path': path,
+        'data-widget': 'kinds',
+        role: 'group',
+        'aria-labelledby': id
+      },
       h('div', { class: 'jp-PaiField-head' }, h('span', { class: 'jp-PaiField-label', id }, row.label), kind, add),
       this._body,
       h('div', { class: 'jp-PaiField-help' }, ...rich(row.help)),
@@ -82,7 +90,12 @@ export class Kinds {
     const remove = h('button', { type: 'button', class: 'jp-Pai-link', title: trans.__('Remove') }, '×');
     remove.setAttribute('aria-label', trans.__('Remove %1', kind));
     const path = `${this.path}/${at}`;
-    remove.addEventListener('click', () => this.edit({ op: 'remove', path: this._items.length > 1 ? path : this.path }));
+    remove.addEventListener('click', () =>
+      this.edit({
+        op: 'remove',
+        path: this._items.length > 1 ? path : this.path
+      })
+    );
     const schema = this._kinds[kind];
     const fields = schema ? members(schema, this._key).map(each => this._field(kind, path, each)) : [];
     this._items[at].fields = fields;
@@ -137,7 +150,10 @@ export class Kinds {
 
   private _add(kind: string): void {
     const now = valueAt(this.values(), this.path);
-    const value = { [this._key]: kind, ...(standard(this._kinds[kind], this._key) as Values) };
+    const value = {
+      [this._key]: kind,
+      ...(standard(this._kinds[kind], this._key) as Values)
+    };
     const isList = Array.isArray(now) && now.length > 0;
     this.edit(
       isList ? { op: 'add', path: `${this.path}/-`, value } : { op: 'replace', path: this.path, value: [value] }
@@ -148,7 +164,10 @@ export class Kinds {
   private readonly _kinds: Record<string, ISchema>;
   private _items: IItem[] = [];
   private readonly _body = h('div');
-  private readonly _said = h('div', { class: 'jp-PaiField-said', 'aria-live': 'polite' });
+  private readonly _said = h('div', {
+    class: 'jp-PaiField-said',
+    'aria-live': 'polite'
+  });
 }
 
 /** The members that can be filled in: those of objects in them, then what is required, then the rest. */
@@ -159,7 +178,11 @@ function members(schema: ISchema, key: string): IMember[] {
       if (each.properties) {
         walk(each, [...way, name]);
       } else if (each.const === undefined && !(way.length === 0 && name === key)) {
-        found.push({ way: [...way, name], schema: each, required: node.required?.includes(name) ?? false });
+        found.push({
+          way: [...way, name],
+          schema: each,
+          required: node.required?.includes(name) ?? false
+        });
       }
     }
   };

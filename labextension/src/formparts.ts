@@ -42,8 +42,16 @@ export class FormParts {
   ) {
     const { trans, profiles } = options;
     const images = profiles.map(each => each.settings.image).filter((each): each is string => typeof each === 'string');
-    const role = { rows: rows.filter(row => row.section === 'role'), images, trans };
-    this._roles = new Roles({ ...role, values: options.values, edit: options.edit });
+    const role = {
+      rows: rows.filter(row => row.section === 'role'),
+      images,
+      trans
+    };
+    this._roles = new Roles({
+      ...role,
+      values: options.values,
+      edit: options.edit
+    });
     const of = (section: string): HTMLElement[] =>
       rows.filter(row => row.section === section && row.widget !== 'roles').map(row => this._row(row));
     this.node = h(
@@ -213,15 +221,13 @@ export class FormParts {
   private readonly _plain: Part[] = [];
   private _kind = '';
   private _capabilities: ICapabilities | null = null;
-  private readonly _capacity = h('div', { class: 'jp-PaiField-said', role: 'status' });
+  private readonly _capacity = h('div', {
+    class: 'jp-PaiField-said',
+    role: 'status'
+  });
 }
 
 function section(title: string, ...content: HTMLElement[]): HTMLElement {
   const id = freshId();
-  return h(
-    'section',
-    { class: 'jp-PaiForm-section', 'aria-labelledby': id },
-    h('h3', { id }, title),
-    ...content
-  );
+  return h('section', { class: 'jp-PaiForm-section', 'aria-labelledby': id }, h('h3', { id }, title), ...content);
 }

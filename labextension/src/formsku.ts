@@ -14,9 +14,7 @@ const SKUS = '/extras/hivedScheduler/taskRoles/*/skuNum';
 /** The SKU types of the virtual cluster that the document names; of all where it names none. */
 export function skusOf(values: Values, offered: IOffers['skus']): Record<string, ISku> {
   const named = valueAt(values, '/defaults/virtualCluster');
-  return typeof named === 'string' && named in offered
-    ? offered[named]
-    : Object.assign({}, ...Object.values(offered));
+  return typeof named === 'string' && named in offered ? offered[named] : Object.assign({}, ...Object.values(offered));
 }
 
 /** The part of a role's card beside its SKU type. */
@@ -57,5 +55,9 @@ export class SkuPart {
   }
 
   private _sku: ISku | undefined = undefined;
-  private readonly _take = h('button', { type: 'button', class: 'jp-Pai-link', hidden: true });
+  private readonly _take = h('button', {
+    type: 'button',
+    class: 'jp-Pai-link',
+    hidden: true
+  });
 }

@@ -63,16 +63,28 @@ export async function begin(
     return start;
   }
   if (given.job) {
-    return { ...start, ...(await ofJob(given.job, api, job)), context: { surface: 'form' } };
+    return {
+      ...start,
+      ...(await ofJob(given.job, api, job)),
+      context: { surface: 'form' }
+    };
   }
   if (given.notebook && given.cell) {
     const { document, package: sha256, cell } = await api.ofCells(given.notebook, [given.cell]);
-    return { ...start, document, package: sha256, context: { ...start.context, cell: cell ?? null } };
+    return {
+      ...start,
+      document,
+      package: sha256,
+      context: { ...start.context, cell: cell ?? null }
+    };
   }
   if (given.notebook) {
     return { ...start, document: await api.ofNotebook(given.notebook) };
   }
-  return { ...start, document: await api.start((given.folder ?? '').split('/').pop() || 'job') };
+  return {
+    ...start,
+    document: await api.start((given.folder ?? '').split('/').pop() || 'job')
+  };
 }
 
 async function ofJob(id: string, api: FormApi, job: (id: string) => Promise<IJob>): Promise<Partial<IFormStart>> {
@@ -103,7 +115,15 @@ export function again(given: IFormArguments, start: IFormStart, now: Partial<IFo
   const { folder, notebook, kernelspec, kernel } = given;
   const place = Object.entries({ folder, notebook, kernelspec, kernel }).filter(([, value]) => value !== undefined);
   const { package: sha256, data, resumeFrom, clones, context } = start;
-  return { ...Object.fromEntries(place), package: sha256, data, resumeFrom, clones, cellFacts: context.cell ?? null, ...now };
+  return {
+    ...Object.fromEntries(place),
+    package: sha256,
+    data,
+    resumeFrom,
+    clones,
+    cellFacts: context.cell ?? null,
+    ...now
+  };
 }
 
 /** What a form is about, in few words. */

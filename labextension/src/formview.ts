@@ -129,7 +129,12 @@ export class FormView extends Widget {
       this._draft = patch.length ? (await this.api.edit(text, patch)).text : text;
     }
     const [document, profile, secrets] = [this._draft, this._profile, this._parts.references];
-    return again(this.given, this.start, { document, profile, secrets, unsaved: this.unsaved });
+    return again(this.given, this.start, {
+      document,
+      profile,
+      secrets,
+      unsaved: this.unsaved
+    });
   }
 
   dispose(): void {
@@ -150,11 +155,7 @@ export class FormView extends Widget {
   }
 
   private _build(): void {
-    const bar = h(
-      'div',
-      { class: 'jp-PaiForm-bar' },
-      this._tabs.node
-    );
+    const bar = h('div', { class: 'jp-PaiForm-bar' }, this._tabs.node);
     for (const [label, title, press] of this._actions()) {
       bar.append(new Button(label, title, press).node);
     }
@@ -260,7 +261,10 @@ export class FormView extends Widget {
     const plan = await this.api.plan(question);
     const known = new Set(found.map(each => each.path));
     const rest = plan.problems.filter(each => each.code !== 'data-not-sent' || !known.has(each.path));
-    return { plan, problems: worstFirst([...found, ...(this._pack?.problems ?? []), ...rest]) };
+    return {
+      plan,
+      problems: worstFirst([...found, ...(this._pack?.problems ?? []), ...rest])
+    };
   }
 
   private _take(answer: IAnswer | null, error: unknown): void {
@@ -323,7 +327,12 @@ export class FormView extends Widget {
     this._parts.suit(this.profiles.find(each => each.name === name)?.kind ?? '');
     this.api
       .test(name)
-      .catch((error): ITested => ({ ok: false, message: errorText(error), hint: '', capabilities: null }))
+      .catch((error): ITested => ({
+        ok: false,
+        message: errorText(error),
+        hint: '',
+        capabilities: null
+      }))
       .then(found => {
         if (!this.isDisposed && name === (this._profile ?? this.profiles.find(each => each.default)?.name)) {
           this._parts.has(found);
@@ -418,6 +427,12 @@ export class FormView extends Widget {
   private readonly _importer: Importer;
   private readonly _touched = new Signal<this, void>(this);
   private readonly _left = h('div', { class: 'jp-PaiForm-left' });
-  private readonly _said = h('span', { class: 'jp-PaiForm-said', role: 'status' });
-  private readonly _why = h('span', { class: 'jp-PaiForm-why', 'aria-live': 'polite' });
+  private readonly _said = h('span', {
+    class: 'jp-PaiForm-said',
+    role: 'status'
+  });
+  private readonly _why = h('span', {
+    class: 'jp-PaiForm-why',
+    'aria-live': 'polite'
+  });
 }

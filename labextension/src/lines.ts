@@ -332,7 +332,7 @@ export class LineStore {
 }
 
 function isSimple(text: string): boolean {
-  return !/[\t\r\x1b]/.test(text) && isAscii(text);
+  return !/[\t\r]/.test(text) && !text.includes('\x1b') && isAscii(text);
 }
 
 function kept(line: string): string {

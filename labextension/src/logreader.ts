@@ -107,24 +107,19 @@ export class LogReader {
   private async _all(signal: AbortSignal): Promise<void> {
     // What a task's log has before the first that comes of it is not here.
     const begun = this._cursor === null ? new Set<string>() : null;
-    await this.api.mergedLog(
-      this.options.id,
-      { cursor: this._cursor, ...this.from, follow: true },
-      signal,
-      frame => {
-        if (signal.aborted) {
-          return; // The rest of what was under way; it comes again after the cursor.
-        }
-        if (begun && !begun.has(frame.task)) {
-          this.isCut ||= frame.offset > 0 || (begun.size === 0 && frame.attempt > 0);
-          begun.add(frame.task);
-          this.events.begun();
-        }
-        this._enter(frame.attempt);
-        this._cursor = frame.cursor;
-        this._take(frame.task, frame.text, frame.offset);
+    await this.api.mergedLog(this.options.id, { cursor: this._cursor, ...this.from, follow: true }, signal, frame => {
+      if (signal.aborted) {
+        return; // The rest of what was under way; it comes again after the cursor.
       }
-    );
+      if (begun && !begun.has(frame.task)) {
+        this.isCut ||= frame.offset > 0 || (begun.size === 0 && frame.attempt > 0);
+        begun.add(frame.task);
+        this.events.begun();
+      }
+      this._enter(frame.attempt);
+      this._cursor = frame.cursor;
+      this._take(frame.task, frame.text, frame.offset);
+    });
   }
 
   private async _one(signal: AbortSignal): Promise<void> {
@@ -144,7 +139,11 @@ export class LogReader {
     await this.api.taskLog(
       id,
       task,
-      { place, tail: 'tail' in this.from ? this.from.tail : null, follow: true },
+      {
+        place,
+        tail: 'tail' in this.from ? this.from.tail : null,
+        follow: true
+      },
       signal,
       (text, begin, end) => {
         if (signal.aborted) {
