@@ -32,6 +32,6 @@ def _data(data: "Dict[str, Any]", run: str, parcels: "List[Dict[str, Any]]") -> 
         package = source.get("package")
         if package:
             source = dict(source, package=dict(package, parcel=parcels[package["parcel"]]))
-        sources.append(source)
+        sources.append(dict(source, place=os.path.join(run, source["place"])))  # an absolute one stays
     found = {"cache": os.path.join(run, "datasets"), "resolved": os.path.join(run, "resolved")}
     return dict(data, sources=sources, **found)

@@ -5,8 +5,8 @@ it does not know of (package, data, secrets, launchers, outputs) is done here. A
 what :mod:`paijupyter.runtime` describes, or in place of it, it has:
 
 - ``commands``: by role; ``secretNames``: of the values that lie in ``secrets/0``, ``secrets/1`` … beside it
-- ``parcels``, ``package``: as in a pod (see :mod:`.pod`); ``folder`` and ``urlFile`` of a parcel may be
-  relative to the spec's folder
+- ``parcels``, ``package``: as in a pod (see :mod:`.pod`); ``folder`` and ``urlFile`` of a parcel,
+  ``place`` of data and ``environments`` of requirements may be relative to the spec's folder
 - ``kept``: a folder of the job in a storage, for checkpoints and outputs, or null
 - ``outputsTo``: a file beside the spec that says where outputs are sent (see :mod:`.returned`), or null
 """
@@ -108,6 +108,7 @@ def own_spec(spec: "Spec", run: str, variables: "Mapping[str, str]") -> "Spec":
         barrier=None,
         outputsTo=os.path.join(run, spec["outputsTo"]) if spec.get("outputsTo") else None,
         parcels=[_placed(parcel, run) for parcel in spec.get("parcels") or ()],
+        requirements=_own_environments(spec.get("requirements") or {}, run),
         **addresses(spec, variables),
     )
     found.update(delivered(found, run))
@@ -137,6 +138,11 @@ def _placed(parcel: "Dict[str, Any]", run: str) -> "Dict[str, Any]":
     """Return a parcel with the paths of this task; an absolute path stays."""
     places = {name: os.path.join(run, parcel[name]) for name in ("folder", "urlFile") if parcel.get(name)}
     return dict(parcel, **places)
+
+
+def _own_environments(requirements: "Dict[str, Any]", run: str) -> "Dict[str, Any]":
+    """Return the settings for requirements with the folder of this task for environments."""
+    return dict(requirements, environments=os.path.join(run, requirements.get("environments") or ""))
 
 
 def _secrets(spec: "Spec", run: str) -> "Optional[str]":

@@ -10,12 +10,12 @@ import os
 import time
 
 from . import outgoing, tree
-from .gpus import Gpus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
+    from .gpus import Gpus
     from .stdout import StandardOutput
 
 MARK = b"\x1epaijupyter "
@@ -163,5 +163,9 @@ def of_task(spec: "Dict[str, Any]", log: "Any", clean: "Callable[[str], str]") -
     kept = spec["checkpoints"] if spec.get("kept") and is_first else None
     # Without having asked, an image may still show the GPUs of its whole node: others' tasks use them.
     asked = [each.get("resources", {}).get("gpu") for each in spec["roles"] if each["name"] == spec["role"]]
-    gpus = Gpus() if any(asked) else None
+    gpus = None
+    if any(asked):
+        from .gpus import Gpus
+
+        gpus = Gpus()
     return Reports(spec["folder"], log, clean, spec["index"] == 0, kept, gpus)

@@ -152,6 +152,7 @@ class _Run:
         job = self._job(text)
         plan = await self._backend.plan(job)
         assert not has_errors(plan.problems), plan.problems
+        _compare_extras(job, plan.submitted)
         await self._backend.submit(job, self._expected.get("secrets") or {})
         if "stopAt" in self._expected:
             await asyncio.wait_for(self._stop(job), _PATIENCE)
@@ -237,6 +238,13 @@ def _is(line: str, wanted: str) -> bool:
     if len(wanted) > 2 and wanted[0] == wanted[-1] == "/":
         return re.fullmatch(wanted[1:-1], line) is not None
     return line == wanted
+
+
+def _compare_extras(job: Job, submitted: str) -> None:
+    """What others keep in a document stays in it."""
+    found = read(submitted).data.get("extras") or {}
+    for key, value in (job.document.get("extras") or {}).items():
+        assert key == "paijupyter" or found[key] == value
 
 
 def _compare_tasks(watch: Watch, job: Job, attempt: int, expected: Json) -> None:

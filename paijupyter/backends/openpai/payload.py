@@ -44,6 +44,7 @@ _OF_PODS = frozenset(
         "alone",
         "board",
         "gate",
+        "gpus",
         "host",
         "keeper",
         "loop",
@@ -82,11 +83,11 @@ def spec_of(
         "requirements": {
             "file": job.extras.get("requirements"),
             "policy": job.extras.get("install") or settings.install,
-            "environments": f"{RUN}/environments",
+            "environments": "environments",
             "index": settings.index_url or None,
         },
         "python": settings.python or None,
-        "data": data_told(job, parcels, storages, f"{RUN}/task/work", f"{RUN}/data"),
+        "data": data_told(job, parcels, storages, "task/work", "data"),
         "storages": storages,
         "kept": kept,
         "memoryLimit": "none",  # the kubelet's affair

@@ -35,7 +35,7 @@ def settings(**more: Any) -> OpenPaiSettings:
 def posted(job: Job, secrets: Mapping[str, str] | None = None, **more: Any) -> str:
     """Return the text that would be posted."""
     profile = settings(**more)
-    carried = ladder.load(job, job.name, profile, secrets or {}).carried if emit.carries(job) else None
+    carried = ladder.load(job, job.name, profile, secrets or {}, None).carried if emit.carries(job) else None
     return emit.text_of(job, job.name, profile, secrets or {}, carried)
 
 
@@ -132,7 +132,7 @@ def test_a_large_package_needs_another_way(place: Place, tmp_path: Path) -> None
     text = posted(job, **shared)
     data = yaml.safe_load(text)
     assert data["extras"]["storages"] == [{"name": "team", "mountPath": "/mnt/t"}]
-    load = ladder.load(job, job.name, settings(**shared), {})
+    load = ladder.load(job, job.name, settings(**shared), {}, None)
     assert [leg.way for leg in load.legs] == ["storage"]
     assert len(text.encode()) <= emit.LARGEST
 
@@ -143,8 +143,8 @@ async def test_a_storage_gets_the_package(place: Place, tmp_path: Path) -> None:
     profile = settings(
         storages={"team": {"path": str(tmp_path)}}, storage="team", packageWays=["storage", "object"]
     )
-    load = ladder.load(job, job.name, profile, {})
-    carried = await ladder.send(load, job, job.name, profile, tmp_path / "staging")
+    load = ladder.load(job, job.name, profile, {}, None)
+    carried = await ladder.send(load, job, job.name, profile, tmp_path / "staging", None)
     assert job.package is not None
     kept = tmp_path / "paijupyter" / "packages" / job.package.sha256
     assert (kept / "manifest.json").is_file()
@@ -173,7 +173,7 @@ def test_what_is_left_out_is_not_missed(
     job = make_job(place, document({"worker": role("true")}, extras={"paijupyter": ours}), files)
     parcels = [{"way": "url" if url else "folder"}] if files else []
     spec = payload.spec_of(job, settings(), parcels, None)
-    sources = {name: text for name, text, *_ in payload._members(job, spec, ())}
+    sources = {name: text for name, text, *_ in payload._members(job, spec, (), ())}
     modules = {
         name.removeprefix("boot/paiboot/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         for name in sources
