@@ -7,6 +7,9 @@ moves by itself: a test says `job.run()`, `job.fail(3)`, and so on.
 from __future__ import annotations
 
 import hashlib
+import itertools
+import os
+import socket
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +17,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from tests.openpai.logs import LogFiles
+
+# Jobs of several servers and test processes run beside each other on one machine, and some really listen.
+_PORTS = itertools.count(os.getpid() * 1709)
 
 NODE = "node-1"
 FINAL = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
@@ -101,7 +107,6 @@ class ScriptedJob:
         self.refusal = ""  # what Kubernetes has against it
         self.broken = ""  # why its tasks fail before the user's command
         self._clock = clock
-        self._ports = iter(range(20000, 40000))
 
     @property
     def framework(self) -> str:
@@ -351,9 +356,7 @@ class ScriptedJob:
         settings = next(each for name, each in self.data["taskRoles"].items() if converted(name) == role)
         asked = settings["resourcePerInstance"].get("ports") or {}
         labels = {**asked, **{label: 1 for label in ("ssh", "http") if label not in asked}}
-        ports = {
-            label: ",".join(str(next(self._ports)) for _ in range(count)) for label, count in labels.items()
-        }
+        ports = {label: ",".join(str(_free_port()) for _ in range(count)) for label, count in labels.items()}
         return Run(str(uuid.uuid4()), self._clock(), ports)
 
     # -- as the API shows it -----------------------------------------------------------------------------
@@ -375,3 +378,15 @@ class ScriptedJob:
 def converted(role: str) -> str:
     """Return a role's name as OpenPAI shows it and names its objects."""
     return "".join(letter for letter in role if letter.isalnum()).lower()
+
+
+def _free_port() -> int:
+    """Return a port that nobody listens on, another one each time: below those that the system hands out."""
+    while True:
+        number = 15000 + next(_PORTS) % 17000
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", number))
+            except OSError:
+                continue
+            return number
