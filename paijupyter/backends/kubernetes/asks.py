@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Mapping, Sequence
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import amounts, pod, pod_options, queues
 from paijupyter.backends.kubernetes.attempt import Attempt
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.events import Events
 from paijupyter.backends.kubernetes.findings import Asked as Asked
-from paijupyter.backends.kubernetes.findings import Event, event_of
-from paijupyter.backends.kubernetes.paths import core
 from paijupyter.backends.kubernetes.settings import KubeSettings
 from paijupyter.backends.kubernetes.transport import KubeTransport
 
@@ -36,36 +33,13 @@ def asked(job: Job, settings: KubeSettings, cluster: Cluster) -> dict[str, Asked
     return found
 
 
-async def events_of(
-    transport: KubeTransport, things: Sequence[tuple[str, str]]
-) -> Mapping[str, Sequence[Event]]:
-    """Fetch the events of pods and Jobs.
+async def learn_why(events: Events, transport: KubeTransport, attempt: Attempt) -> None:
+    """Tell an attempt why what it waits for is not there, as far as that may be seen.
 
-    Args:
-        transport: the way to the cluster.
-        things: uid and kind of each.
-
-    Raises:
-        KubeError: they cannot be had; without the right to list events, reasons are shorter.
+    Without the right to list events, reasons are shorter.
     """
-    path = core("events", namespace=transport.namespace)
-    chosen = [uid for uid, _ in things[:_AT_ONCE]]
-    pages = await asyncio.gather(
-        *(
-            transport.request("GET", path, query={"fieldSelector": f"involvedObject.uid={uid}"}, timeout=15)
-            for uid in chosen
-        )
-    )
-    return {
-        uid: [event_of(each) for each in page.get("items") or ()]
-        for uid, page in zip(chosen, pages, strict=True)
-    }
-
-
-async def learn_why(transport: KubeTransport, attempt: Attempt) -> None:
-    """Tell an attempt why what it waits for is not there, as far as that may be seen."""
     try:
-        attempt.events.update(await events_of(transport, attempt.unexplained))
+        attempt.events.update(await events.of(attempt.unexplained[:_AT_ONCE]))
         units = {job.unit for job in attempt.jobs.values() if job.suspended}
         attempt.queue.update(await queues.why_waiting(transport, units))
     except KubeError as error:

@@ -186,17 +186,17 @@ class Attempt:
         return [pod for pod in self.pods.values() if not pod.has_ended]
 
     @property
-    def unexplained(self) -> list[tuple[str, str]]:
-        """What waits, one of each kind: uid and kind (``Pod`` or ``Job``), for a look at its events."""
-        found: dict[tuple[str, str, str], tuple[str, str]] = {}
+    def unexplained(self) -> list[str]:
+        """The uids of pods and Jobs that wait, one of each kind, for a look at their events."""
+        found: dict[tuple[str, str, str], str] = {}
         for key, status in self.statuses.items():
             if status.state != "waiting":
                 continue
             pod, job = self.pods.get(key), self.jobs.get(status.role)
             if pod is not None and not pod.has_ended:
-                found.setdefault((status.role, "Pod", pod.container.waiting), (pod.uid, "Pod"))
+                found.setdefault((status.role, "Pod", pod.container.waiting), pod.uid)
             elif pod is None and job is not None and not job.gone:
-                found.setdefault((status.role, "Job", ""), (job.uid, "Job"))
+                found.setdefault((status.role, "Job", ""), job.uid)
         return list(found.values())
 
     # One task

@@ -35,6 +35,7 @@ from paijupyter.backends.kubernetes.builds import Builds
 from paijupyter.backends.kubernetes.bundles import Bundles
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.events import Events
 from paijupyter.backends.kubernetes.facts import Pod
 from paijupyter.backends.kubernetes.hub import Hub
 from paijupyter.backends.kubernetes.journal import Journal, Member
@@ -90,6 +91,7 @@ class KubernetesBackend(Remote):
             lines,
             self._bundles,
             Builds(transport, settings, self._hub, self._asker, lines),
+            Events(transport),
             place.data,
         )
         self._runs: dict[str, JobRun] = {}

@@ -10,17 +10,18 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Job
-from paijupyter.backends.kubernetes import asks, building, explain, refusals
+from paijupyter.backends.kubernetes import building, explain, refusals
 from paijupyter.backends.kubernetes.building import Build
 from paijupyter.backends.kubernetes.capabilities import Asker
 from paijupyter.backends.kubernetes.create import MERGE_PATCH, Creator, path_of
 from paijupyter.backends.kubernetes.errors import KubeError
+from paijupyter.backends.kubernetes.events import Events
 from paijupyter.backends.kubernetes.facts import KubeJob, Pod
 from paijupyter.backends.kubernetes.findings import Asked, Event, Finding, short
 from paijupyter.backends.kubernetes.hub import Hub
@@ -199,7 +200,8 @@ class _Wait:
         self._transport = transport
         self._settings = settings
         self._hub = hub
-        self._events: list[Event] = []
+        self._told = Events(transport)
+        self._events: Sequence[Event] = ()
         self._events_at = 0.0
         self._since = time.time()
 
@@ -252,12 +254,11 @@ class _Wait:
     async def _finding(self, job: KubeJob, pod: Pod | None) -> Finding:
         if time.monotonic() - self._events_at > _EVENTS:
             self._events_at = time.monotonic()
-            uid, kind = (pod.uid, "Pod") if pod is not None else (job.uid, "Job")
+            uid = pod.uid if pod is not None else job.uid
             try:
-                found = await asks.events_of(self._transport, [(uid, kind)])
-                self._events = list(found.get(uid, ()))
+                self._events = (await self._told.of([uid]))[uid]
             except KubeError:
-                self._events = []  # reasons are shorter without them
+                self._events = ()  # reasons are shorter without them
         if pod is None:
             return refusals.of_job(job, self._events)
         store = self._settings.build

@@ -230,7 +230,7 @@ class JobRun:
                 await self._end_rest()
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_EVERY
-                await asks.learn_why(self._shared.transport, attempt)
+                await asks.learn_why(self._shared.events, self._shared.transport, attempt)
             await self._pause(max(look_at - time.monotonic(), 0.05))
         self._sweep_statuses()
         await files.remember(self._shared.data, self._shared.settings)

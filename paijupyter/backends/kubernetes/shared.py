@@ -9,6 +9,7 @@ from paijupyter.backends.changes import Changes
 from paijupyter.backends.kubernetes.builds import Builds
 from paijupyter.backends.kubernetes.bundles import Bundles
 from paijupyter.backends.kubernetes.capabilities import Asker
+from paijupyter.backends.kubernetes.events import Events
 from paijupyter.backends.kubernetes.hub import Hub
 from paijupyter.backends.kubernetes.logs import Lines
 from paijupyter.backends.kubernetes.settings import KubeSettings
@@ -29,4 +30,5 @@ class Shared:
     lines: Lines
     bundles: Bundles
     builds: Builds
+    events: Events
     data: Path

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from api_server import Answer, ApiServer, Reply, Request, answering, kubeconfig, serving, status
+from api_server import Answer, ApiServer, Reply, Request, answering, status
 from jobs import job_of, role, settings
 
 from paijupyter.backends.base import Job
@@ -29,21 +27,6 @@ CONFIG_MAPS = core("configmaps", namespace="team")
 JOBS = batch("jobs", namespace="team")
 TAKEN = answering(status(409, "AlreadyExists", "exists"), 409)
 JOB = job_of({"ps": role(), "worker": role(2)})
-
-
-@pytest_asyncio.fixture
-async def server() -> AsyncIterator[ApiServer]:
-    """Give a server that knows nothing yet."""
-    async with serving({}) as found:
-        yield found
-
-
-@pytest_asyncio.fixture
-async def transport(server: ApiServer, tmp_path: Path) -> AsyncIterator[KubeTransport]:
-    """Give the way to it."""
-    found = KubeTransport(kubeconfig=kubeconfig(tmp_path, server.url))
-    yield found
-    await found.close()
 
 
 def thing(name: str = "a", job: str = "1") -> dict[str, Any]:

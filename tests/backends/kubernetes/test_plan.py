@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from api_server import ApiServer, Reply, Request, answering, kubeconfig, serving, status
+from api_server import ApiServer, Reply, Request, answering, serving, status
 from jobs import job_of, role, settings
 from staging import store_package
 
@@ -59,14 +59,6 @@ async def server() -> AsyncIterator[ApiServer]:
     """Give a server that agrees to everything of ours."""
     async with serving({**AGREES, **FACTS}) as found:
         yield found
-
-
-@pytest_asyncio.fixture
-async def transport(server: ApiServer, tmp_path: Path) -> AsyncIterator[KubeTransport]:
-    """Give the way to it."""
-    found = KubeTransport(kubeconfig=kubeconfig(tmp_path, server.url))
-    yield found
-    await found.close()
 
 
 def planner(transport: KubeTransport, folder: Path) -> Planner:
