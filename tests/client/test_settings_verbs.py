@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +125,9 @@ def test_a_keyring_that_fails_is_one_sentence_without_its_words(monkeypatch, rin
     assert VALUE not in repr(refused.value.to_problem_json())
 
 
-def test_doctor_looks_at_everything_and_says_what_mends_it(isolated_home, ring):
+def test_doctor_looks_at_everything_and_says_what_mends_it(isolated_home, ring, monkeypatch):
+    here = str(Path(sys.executable).parent)  # as in an environment that is active: a machine may have no `python`
+    monkeypatch.setenv("PATH", os.pathsep.join([here, os.environ["PATH"]]))
     run("secret", "set", "HF", ask=lambda prompt: VALUE)
     checks = {check.name: check for check in examine(JobsClient.connect)}
     expected = {"runtime folder", "socket path", "bash", "interpreter", "Jupyter extension", "engine"}
