@@ -126,7 +126,7 @@ def test_a_keyring_that_fails_is_one_sentence_without_its_words(monkeypatch, rin
 
 
 def test_doctor_looks_at_everything_and_says_what_mends_it(isolated_home, ring, monkeypatch):
-    here = str(Path(sys.executable).parent)  # as in an environment that is active: a machine may have no `python`
+    here = str(Path(sys.executable).parent)  # as in an active environment: a machine may have no `python`
     monkeypatch.setenv("PATH", os.pathsep.join([here, os.environ["PATH"]]))
     run("secret", "set", "HF", ask=lambda prompt: VALUE)
     checks = {check.name: check for check in examine(JobsClient.connect)}
