@@ -55,23 +55,37 @@ def _rows(cluster: Cluster, client: JobsClient) -> list[Row]:
     pid, before = client.version()["engine"]["pid"], _watches(cluster)
     _to_the_end(client, 1, lambda job: None)  # what is loaded once is no growth
     memory, cpu, start = reset_peak(pid), cpu_seconds(pid), time.perf_counter()
-    pages: list[float] = []
+    lists: list[float] = []
+    jobs: list[float] = []
+    empty: list[float] = []
     watches: list[int] = []
 
     def look(job: str) -> None:
-        pages.append(_timed(lambda: (client.list(limit=100), client.get(job))))
+        # Each alone: what waits for the processor, which the cluster has too, is in all three.
+        empty.append(_timed(client.version))
+        lists.append(_timed(lambda: client.list(limit=100)))
+        jobs.append(_timed(lambda: client.get(job)))
         watches.append(_watches(cluster) - before)
 
     _to_the_end(client, TASKS, look)
     took = time.perf_counter() - start
     grown, busy = peak_mb(pid) - memory, 100 * (cpu_seconds(pid) - cpu) / took
-    page, open_watches = statistics.median(pages), statistics.median(watches)
+    page, open_watches = max(map(statistics.median, (lists, jobs))), statistics.median(watches)
+    nothing = statistics.median(empty)
     what, nan = f"Kubernetes: {TASKS} tasks followed for {took:.0f} s", float("nan")
     return [
         Row(f"{what}: watches of pods", open_watches, nan, "nothing", "watch", "1", open_watches == 1),
         Row(f"{what}: memory", grown, nan, "nothing", "MB", "60 MB", grown < 60),
         Row(f"{what}: of one core", busy, nan, "nothing", "%", "15 %", busy < 15),
-        Row(f"{what}: list and job page", page, nan, "nothing", "ms", "30 ms", page < 30),
+        Row(
+            f"{what}: list or job page, the slower",
+            page,
+            nothing,
+            "an answer without content",
+            "ms",
+            "30 ms",
+            page < 30,
+        ),
     ]
 
 
