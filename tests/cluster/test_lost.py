@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -40,6 +41,12 @@ async def test_a_pod_that_is_held_does_not_hold_its_job(bench: Bench) -> None:
             bench.cluster.kubectl(*patch, '{"metadata": {"finalizers": null}}')
 
 
+def _give_up(bench: Bench) -> None:
+    """Mark the silent node as the cluster does where it has others: of its only one it takes no pods away."""
+    bench.cluster.kubectl("wait", "--for=condition=Ready=Unknown", "node/kube-lab", f"--timeout={LOST}s")
+    bench.cluster.kubectl("taint", "nodes", "kube-lab", "node.kubernetes.io/unreachable=:NoExecute")
+
+
 @pytest.mark.asyncio
 async def test_a_lost_node_is_not_the_users_failure(bench: Bench, faults: Faults) -> None:
     """The kubelet is killed: nobody ends the pod, and it says so; with the kubelet back the job goes on."""
@@ -47,6 +54,7 @@ async def test_a_lost_node_is_not_the_users_failure(bench: Bench, faults: Faults
     async with bench.submitted(job) as watch:
         await watch.until(job, lambda each: each.state == "running", PATIENCE)
         start = faults.stop_kubelet()
+        await asyncio.to_thread(_give_up, bench)
         change = await watch.until(
             job, lambda each: "was told to end long ago and is still there" in said(each), LOST
         )
