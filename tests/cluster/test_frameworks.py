@@ -85,6 +85,14 @@ async def test_pytorch_trains_over_two_pods(
 
 
 @pytest.mark.asyncio
+async def test_jax_trains_over_two_pods(backend: Backend, place: Place, image: Callable[[str], str]) -> None:
+    """P25: one jitted step over the devices of both pods."""
+    job = job_of(place, image("jax"), {"worker": small(2, 900)}, "jax_distributed.py", "jax")
+    logs = await train(backend, job, "worker")
+    assert "jax " in logs[0]
+
+
+@pytest.mark.asyncio
 async def test_trainers_meet_at_a_parameter_server(
     backend: Backend, place: Place, image: Callable[[str], str]
 ) -> None:

@@ -65,6 +65,7 @@ IMAGES = {
     "busybox": Image(),
     "python": Image(_PYTHON),
     "torch": Image((*_PYTHON, "python3-torch")),
+    "jax": Image(_PYTHON, ("jax>=0.5,<1",)),
     "buildkit": BuildKit(("uidmap", "runc", "ca-certificates")),
 }
 
@@ -114,6 +115,8 @@ def _make(name: str, image: Image) -> None:
         rootfs, layer = Path(made) / "root", Path(made) / "layer.tar"
         if image.packages:
             _debootstrap(rootfs, image)
+            if image.wheels:
+                _install(rootfs, image.wheels)
             if isinstance(image, BuildKit):
                 _add_buildkit(rootfs, image)
         else:
@@ -136,6 +139,14 @@ def _debootstrap(rootfs: Path, image: Image) -> None:
         marker.unlink()
     for waste in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
         shutil.rmtree(rootfs / waste, ignore_errors=True)
+
+
+def _install(rootfs: Path, wheels: tuple[str, ...]) -> None:
+    """Add wheels for the image's own Python, whichever runs this."""
+    version = next(rootfs.glob("usr/lib/python3.*")).name.removeprefix("python")
+    target = rootfs / "usr/local/lib" / f"python{version}" / "dist-packages"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    run([*pip, "--only-binary=:all:", f"--python-version={version}", f"--target={target}", *wheels])
 
 
 def _add_buildkit(rootfs: Path, image: BuildKit) -> None:
