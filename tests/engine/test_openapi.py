@@ -17,6 +17,7 @@ from paijupyter.client.client import JobsClient
 from paijupyter.engine import http
 from paijupyter.engine.openapi import describe
 from paijupyter.engine.routes import ROUTES
+from paijupyter.errors import PaiJupyterError
 
 
 def test_the_document_has_every_route_and_no_other():
@@ -39,6 +40,13 @@ def test_the_handlers_have_every_path_of_the_document():
 
 def test_the_engine_serves_the_document():
     assert JobsClient.connect().ask("GET", "/v1/openapi.json") == describe(ROUTES)
+
+
+def test_a_patch_that_fits_no_document_is_no_request_of_a_wrong_form():
+    for patch in ({"op": "R", "path": ""}, {"op": "remove", "path": "/nowhere"}):
+        with pytest.raises(PaiJupyterError) as refused:
+            JobsClient.connect().ask("POST", "/v1/document/edit", body={"text": "name: a", "patch": [patch]})
+        assert refused.value.status == 422
 
 
 def test_operation_ids_are_unique():

@@ -7,7 +7,7 @@ from typing import Any
 
 from paijupyter.engine.call import Call
 from paijupyter.engine.route import Reply
-from paijupyter.errors import InvalidDocument
+from paijupyter.errors import InvalidDocument, PaiJupyterError, UsageProblem
 
 
 async def plan(call: Call) -> Reply:
@@ -47,7 +47,10 @@ def _edit(text: str, patch: list[dict[str, Any]]) -> dict[str, Any]:
     from paijupyter.protocol.old import modernised
 
     modern, changes = modernised(text)
-    changed, found = protocol.edit(modern, patch)
+    try:
+        changed, found = protocol.edit(modern, patch)
+    except UsageProblem as error:  # a request of the right form; it does not fit this document
+        raise PaiJupyterError(error.code, error.message, error.hint, 422, error.problems) from error
     values, _, _ = parse_values(changed)
     return {
         "text": changed,
