@@ -76,9 +76,8 @@ def times_of(places: Iterable[tuple[str, int, Path]], most: int) -> list[dict[st
     found = []
     for task, offset, folder in places:
         try:
-            size = (
-                (folder / "log").stat().st_size
-            )  # before the index: what comes meanwhile is asked for again
+            # Before the index: what comes meanwhile is asked for again.
+            size = (folder / "log").stat().st_size
         except OSError:
             size = 0
         index = TimeIndex.read(folder)

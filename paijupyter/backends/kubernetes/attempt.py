@@ -221,7 +221,8 @@ class Attempt:
         if started is not None:
             self._findings.pop(key, None)
             if past:
-                return replace(base, state="running", reason="", started_at=started)
+                message = explain.silent_node(pod)
+                return replace(base, state="running", reason="", message=message, started_at=started)
             return replace(base, reason="starting", started_at=started)
         events = self.events.get(pod.uid) or self._events_alike(pod)
         finding = explain.of_pod(pod, events, self._asked.get(role, Asked()))
@@ -282,7 +283,10 @@ class Attempt:
     def _running(self) -> Position:
         waiting = [key for key, each in self.statuses.items() if each.state == "waiting"]
         if not waiting:
-            return Position("running")
+            silent = next(
+                (each for each in self.statuses.values() if each.state == "running" and each.message), None
+            )
+            return Position("running", "", f"{silent.key}: {silent.message}" if silent else "")
         key = max(waiting, key=self._weight)
         finding = self._findings.get(key)
         if finding is not None and finding.for_ever:

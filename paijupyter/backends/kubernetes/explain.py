@@ -45,6 +45,21 @@ def stuck_deletion(pod: Pod) -> Finding:
     return Finding("stopping", message, advice, for_ever=True)
 
 
+def silent_node(pod: Pod) -> str:
+    """Say that nothing is heard of a pod that runs; "" as long as something is.
+
+    A kubelet that finds a container not ready names a reason. The cluster, which hears no kubelet, marks the
+    pods of its node so without any; it takes them away only if it has other nodes that answer.
+    """
+    ready = pod.conditions.get("Ready")
+    if ready is None or ready.status != "False" or ready.reason:
+        return ""
+    return (
+        f"node {pod.node} does not answer, so nothing is known of pod `{pod.name}`. "
+        f"Wait for the node, or if it never comes back: kubectl delete pod {pod.name} --force --grace-period=0"
+    )
+
+
 # Rules on a pod, in the order in which a pod goes through them
 
 _Rule = Callable[[Pod, Sequence[Event], Asked], "Finding | None"]

@@ -195,6 +195,23 @@ def test_a_pod_that_does_not_go_is_reported() -> None:
     assert "--force" in found.message
 
 
+def test_a_node_that_does_not_answer_is_said() -> None:
+    """Of its only node a cluster takes no pods away: without a word such a job would run for ever."""
+    attempt = attempt_of(worker={"instances": 2})
+    attempt.see_pod(running(), False)
+    silent = {**PLACED, "Ready": Condition("False")}
+    attempt.see_pod(replace(running(index=1), conditions=silent), False)
+    attempt.look(NOW)
+    found = attempt.position(stopping=False, has_run=True)
+    assert (found.state, found.reason) == ("running", "")
+    assert found.message.startswith("worker-1: node n1 does not answer")
+    # A container that is not ready yet, by a probe of the user's, is another matter.
+    unready = {**PLACED, "Ready": Condition("False", "ContainersNotReady")}
+    attempt.see_pod(replace(running(index=1), conditions=unready), False)
+    attempt.look(NOW)
+    assert attempt.position(stopping=False, has_run=True).message == ""
+
+
 def test_jobs_tell_of_pods_that_are_gone() -> None:
     """An engine that comes late finds finished Jobs whose pods were collected."""
     attempt = attempt_of(worker={"instances": 2})
