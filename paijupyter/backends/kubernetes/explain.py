@@ -56,7 +56,7 @@ def silent_node(pod: Pod) -> str:
         return ""
     return (
         f"node {pod.node} does not answer, so nothing is known of pod `{pod.name}`. "
-        f"Wait for the node, or if it never comes back: kubectl delete pod {pod.name} --force --grace-period=0"
+        f"Wait for the node; if it never comes back: kubectl delete pod {pod.name} --force --grace-period=0"
     )
 
 
