@@ -77,6 +77,11 @@ def _default_cells(options: Namespace, origin: Origin) -> str:
 
 
 def _folder(options: Namespace, origin: Origin, folder: Path) -> Reply:
+    if folder.suffix == ".py":
+        raise UsageProblem(
+            f"Folder `{folder.name}` is named like a script.",
+            f"Write the script alone with --to {folder.name}, or name a folder.",
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageProblem(f"Folder `{folder}` is not empty.", "Name a new one: -o DIR")
     source = source_of(options, origin, None)

@@ -214,3 +214,12 @@ def test_where_nothing_is_installed_a_script_travels_too(tmp_path: Path) -> None
     write(tmp_path)
     found = prepared(tmp_path, "train.ipynb", "--install", "never")
     assert "--script .paijob/notebook.py" in found.request["document"]
+
+
+def test_a_script_is_not_exported_as_a_folder(tmp_path: Path) -> None:
+    """P12: `-o study.py` means a script; a folder of that name would be in its way for ever after."""
+    write(tmp_path)
+    with pytest.raises(UsageProblem, match="named like a script") as refused:
+        verb(JobsClient.connect(), tmp_path, "export", "train.ipynb", "-o", "study.py")
+    assert "--to study.py" in refused.value.hint
+    assert not (tmp_path / "study.py").exists()
