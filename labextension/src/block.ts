@@ -2,8 +2,8 @@
 
 import { spans, strip } from './ansi';
 
-export const BLOCK_LINES = 2000;
-export const BLOCK_CHARACTERS = 256 * 1024;
+const BLOCK_LINES = 2000;
+const BLOCK_CHARACTERS = 256 * 1024;
 
 export interface ILine {
   /** Text with its colours. */

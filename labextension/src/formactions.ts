@@ -1,4 +1,4 @@
-/** What the bar above a form does beside the document: another file, another job, the defaults of a profile. */
+/** What the bar above a form does beside the document: another job, the defaults of a profile. */
 
 import { Dialog, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';

@@ -132,9 +132,7 @@ export class Field {
   private _say(): void {
     const said = this._invalid
       ? [h('div', { 'data-severity': 'error' }, this._format.wrong)]
-      : this._problems.map(each =>
-          h('div', { 'data-severity': each.severity }, ...rich([each.message, each.hint].filter(Boolean).join(' ')))
-        );
+      : problemNodes(this._problems);
     if (this._said.textContent !== said.map(each => each.textContent).join('')) {
       this._said.replaceChildren(...said);
     }
@@ -178,6 +176,13 @@ function inputOf(row: IRow, trans: TranslationBundle): Input {
 /** Whether a form shows a row: profiles of this kind heed it, or the document says something there. */
 export function isShown(row: IRow, kind: string, value: unknown): boolean {
   return !row.profiles.length || row.profiles.includes(kind) || value !== undefined;
+}
+
+/** What is wrong, one line each, with what to do about it. */
+export function problemNodes(problems: IProblem[]): HTMLElement[] {
+  return problems.map(each =>
+    h('div', { 'data-severity': each.severity }, ...rich([each.message, each.hint].filter(Boolean).join(' ')))
+  );
 }
 
 /** Names to choose from in a field that takes any. */

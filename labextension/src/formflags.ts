@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { h, rich } from './dom';
 import { IOperation, IRow } from './formapi';
 import { escaped } from './formdocument';
-import { freshId } from './formfields';
+import { freshId, problemNodes } from './formfields';
 import { IProblem } from './model';
 
 export class Flags {
@@ -42,9 +42,7 @@ export class Flags {
   }
 
   complain(problems: IProblem[]): void {
-    this._said.replaceChildren(
-      ...problems.map(each => h('div', { 'data-severity': each.severity }, ...rich(each.message)))
-    );
+    this._said.replaceChildren(...problemNodes(problems));
   }
 
   /** What is not ticked is not there; the last one takes the mapping with it. */

@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { h, rich } from './dom';
 import { IOperation, IRow, ISchema, Values } from './formapi';
 import { setting, valueAt } from './formdocument';
-import { Field, freshId } from './formfields';
+import { Field, freshId, problemNodes } from './formfields';
 import { Table } from './formtable';
 import { IProblem } from './model';
 
@@ -74,11 +74,7 @@ export class Kinds {
       problem.path === path || !!problem.path?.startsWith(`${path}/`);
     fields.forEach(field => field.complain(problems.filter(each => isAt(each, field.path))));
     const rest = problems.filter(each => !fields.some(field => isAt(each, field.path)));
-    this._said.replaceChildren(
-      ...rest.map(each =>
-        h('div', { 'data-severity': each.severity }, ...rich([each.message, each.hint].filter(Boolean).join(' ')))
-      )
-    );
+    this._said.replaceChildren(...problemNodes(rest));
   }
 
   /** One item; of a kind that has its fields elsewhere nothing, and of an unknown one its name. */

@@ -30,7 +30,7 @@ export function addForms(
   icon: LabIcon,
   launcher: ILauncher | null,
   editors: IEditorServices | null,
-  restorer: ILayoutRestorer | null = null
+  restorer: ILayoutRestorer | null
 ): void {
   const { trans } = context;
   let opened = 0;

@@ -2,10 +2,10 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { Button, h, rich } from './dom';
+import { Button, h } from './dom';
 import { ICapabilities, IOffers, IOperation, IRow, ISku, Values } from './formapi';
 import { escaped, removing, setting, valueAt } from './formdocument';
-import { Field, freshId, isShown, standardText } from './formfields';
+import { Field, freshId, isShown, problemNodes, standardText } from './formfields';
 import { authOf, IAuth, imageIndex, settingAuth, settingImage } from './formimage';
 import { SKU, SkuPart, skusOf } from './formsku';
 import { Table } from './formtable';
@@ -79,7 +79,7 @@ export class Roles {
   complain(of: (path: string) => IProblem[]): void {
     this._cards.forEach(card => card.complain(of));
     const own = of('/taskRoles').filter(each => (each.path ?? '').split('/').length <= 2);
-    this._said.replaceChildren(...own.map(each => h('div', { 'data-severity': each.severity }, ...rich(each.message))));
+    this._said.replaceChildren(...problemNodes(own));
   }
 
   private _card(name: string): RoleCard {

@@ -11,7 +11,7 @@ import { errorText } from './context';
 import { h, rich, setText } from './dom';
 import { FormApi, IOperation, IRow } from './formapi';
 import { escaped } from './formdocument';
-import { freshId } from './formfields';
+import { freshId, problemNodes } from './formfields';
 import { IProblem } from './model';
 
 const ASK = 'ask';
@@ -67,8 +67,7 @@ export class Secrets {
   }
 
   complain(problems: IProblem[]): void {
-    const said = problems.map(each => h('div', { 'data-severity': each.severity }, ...rich(each.message)));
-    this._said.replaceChildren(...said);
+    this._said.replaceChildren(...problemNodes(problems));
   }
 
   private async _look(): Promise<void> {

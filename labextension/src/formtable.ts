@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { h, rich } from './dom';
 import { IOperation, IRow, ISchema } from './formapi';
 import { escaped } from './formdocument';
-import { freshId } from './formfields';
+import { freshId, problemNodes } from './formfields';
 import { IProblem } from './model';
 import { parseScalar, scalarText } from './quantities';
 
@@ -84,11 +84,7 @@ export class Table {
   }
 
   complain(problems: IProblem[]): void {
-    this._said.replaceChildren(
-      ...problems.map(each =>
-        h('div', { 'data-severity': each.severity }, ...rich([each.message, each.hint].filter(Boolean).join(' ')))
-      )
-    );
+    this._said.replaceChildren(...problemNodes(problems));
   }
 
   private _entries(value: unknown): [string, Record<string, string>][] {

@@ -11,8 +11,8 @@ import { isAscii, LineFolder } from './fold';
 import { RankFolder } from './ranks';
 
 /** Limits on what a page holds; the oldest blocks go first. */
-export const MOST_CHARACTERS = 96_000_000;
-export const MOST_LINES = 1_500_000;
+const MOST_CHARACTERS = 96_000_000;
+const MOST_LINES = 1_500_000;
 
 /** A longer line is kept without its colours: then any part of it can be cut out at once. */
 const PLAIN_FROM = 64 * 1024;

@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { cut, ISpan, spans } from './ansi';
-import { IRow } from './block';
+import { IRow, widthOf } from './block';
 import { h, setAttribute, setText } from './dom';
 import { ILogLine } from './linelinks';
 import { LineStore } from './lines';
@@ -114,7 +114,7 @@ export class RowPainter {
   }
 
   private _isLastPiece(row: IRow): boolean {
-    return !this.columns || (row.piece + 1) * this.columns >= row.text.length;
+    return !this.columns || (row.piece + 1) * this.columns >= widthOf(row.text);
   }
 
   private _time(

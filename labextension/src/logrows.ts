@@ -117,18 +117,14 @@ export class LogRows {
     this.draw();
   }
 
-  /** Lines have come: draw before the next picture. */
-  grow(): void {
+  /** Something is different: draw before the next picture. */
+  draw(): void {
     if (!this._frame) {
       this._frame = requestAnimationFrame(() => {
         this._frame = 0;
         this._render();
       });
     }
-  }
-
-  draw(): void {
-    this.grow();
   }
 
   dispose(): void {

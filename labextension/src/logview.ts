@@ -33,7 +33,7 @@ export class LogView extends Widget {
     super();
     const { settings, trans } = context;
     this.addClass('jp-PaiLog');
-    this._rows = new LogRows(this._lines, trans, follow => this._bar?.drawFollow(follow));
+    this._rows = new LogRows(this._lines, trans, follow => this._bar.drawFollow(follow));
     this._times = new LogTimes(context.api, options.id, () => this._rows.draw());
     this._search = new LogSearch(this._lines, trans, this._rows, {
       isCut: () => this._isCut(),
@@ -144,15 +144,11 @@ export class LogView extends Widget {
     this._wanted = null;
     this.options.line = line;
     this._rows.reveal(found);
-    this._changed();
+    this.onOptions?.();
   }
 
   /** Called when what a reload should bring back has changed. */
   onOptions: (() => void) | null = null;
-
-  private _changed(): void {
-    this.onOptions?.();
-  }
 
   private _isCut(): boolean {
     return this._reader.isCut || this._reader.isStopped || this._lines.dropped > 0;
@@ -178,7 +174,7 @@ export class LogView extends Widget {
     }
     this._resume();
     this._drawEdges();
-    this._changed();
+    this.onOptions?.();
   }
 
   private _makeReader(from: From): LogReader {
@@ -190,7 +186,7 @@ export class LogView extends Widget {
       () => this.context.store.get(this.options.id),
       {
         grown: () => {
-          this._rows.grow();
+          this._rows.draw();
           this._search.grow();
           this._lookForWanted();
         },
@@ -198,7 +194,7 @@ export class LogView extends Widget {
         ended: () => {
           this._ended = true;
           this._rows.canFollow = true;
-          this._rows.grow();
+          this._rows.draw();
           this._search.grow();
           this._lookForWanted(true);
           this._drawFailure();
@@ -227,7 +223,7 @@ export class LogView extends Widget {
       this._drawFailure();
     } else if (isLast) {
       this._wanted = null;
-      this._bar?.say(this.context.trans.__('That line is not in the log.'));
+      this._bar.say(this.context.trans.__('That line is not in the log.'));
     }
   }
 
@@ -276,24 +272,24 @@ export class LogView extends Widget {
       copyLink: () => void this._copyLink(),
       copy: () => void this._copy(),
       download: () => {
-        saveLog(this.context, this.options.id, this.options.task).catch(error => this._bar?.say(errorText(error)));
+        saveLog(this.context, this.options.id, this.options.task).catch(error => this._bar.say(errorText(error)));
       }
     };
   }
 
   private _build(): void {
     const { head, end } = this._edges;
-    this.node.append(this._bar?.node ?? '', this._search.hits.node, head, this._rows.node, end);
+    this.node.append(this._bar.node, this._search.hits.node, head, this._rows.node, end);
     this._rows.painter.href = line => this._linkTo(line);
     this._rows.onPlace = place => {
       this.context.commands
         .execute(CommandIDs.openNotebook, { id: this.options.id, place: { ...place } })
-        .catch(error => this._bar?.say(errorText(error)));
+        .catch(error => this._bar.say(errorText(error)));
     };
     this._rows.onEnd = () => this._readOn();
     this._rows.node.addEventListener('keydown', event => {
       const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
-      if (event.target === this._rows.node && isPlain && this._bar?.press(event.key)) {
+      if (event.target === this._rows.node && isPlain && this._bar.press(event.key)) {
         event.preventDefault();
       }
     });
@@ -327,7 +323,7 @@ export class LogView extends Widget {
   private _draw(job: IJob): void {
     const several = job.taskTotal > 1 && !this.options.task;
     this._rows.painter.job = job;
-    this._bar?.drawTasks(job, this.options.task);
+    this._bar.drawTasks(job, this.options.task);
     this._rows.prefixed = several;
     this._lines.foldsRanks = several && this._folds;
     this._drawFailure();
@@ -375,10 +371,10 @@ export class LogView extends Widget {
         this._drawFailure();
         this._rows.node.focus();
       } else {
-        this._bar?.say(this.context.trans.__('%1 printed nothing.', task ?? ''));
+        this._bar.say(this.context.trans.__('%1 printed nothing.', task ?? ''));
       }
     } catch (error) {
-      this._bar?.say(errorText(error));
+      this._bar.say(errorText(error));
     }
   }
 
@@ -391,7 +387,7 @@ export class LogView extends Widget {
   private async _copyLink(): Promise<void> {
     const { line } = this._rows;
     const { trans } = this.context;
-    this._bar?.say(
+    this._bar.say(
       line ? await toClipboard(this._linkTo(line), trans.__('Link copied.'), trans) : trans.__('There is no line yet.')
     );
   }
@@ -400,14 +396,14 @@ export class LogView extends Widget {
     const { trans } = this.context;
     const selected = this._rows.selected();
     const text = selected || [...this._lines.text(this._rows.prefixed)].join('');
-    this._bar?.say(await toClipboard(text, selected ? trans.__('Selection copied.') : trans.__('Copied.'), trans));
+    this._bar.say(await toClipboard(text, selected ? trans.__('Selection copied.') : trans.__('Copied.'), trans));
   }
 
   private readonly _lines = new LineStore();
   private readonly _rows: LogRows;
   private readonly _search: LogSearch;
   private readonly _times: LogTimes;
-  private readonly _bar: LogBar | null;
+  private readonly _bar: LogBar;
   private _reader: LogReader;
   private _ended = false;
   private _isKnown = false;

@@ -6,7 +6,7 @@
  */
 
 /** So many lines back a copy is still known as one. */
-export const REACH = 4000;
+const REACH = 4000;
 
 /** So many lines of one text are looked at; there are more only where one task says the same again and again. */
 const MOST_TRIED = 64;

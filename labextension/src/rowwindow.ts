@@ -39,15 +39,6 @@ export class RowWindow<L extends ILine> {
     return this.node.scrollTop + this.node.clientHeight + SPARE >= this._height;
   }
 
-  /** Elements of the rows that are drawn now. */
-  get drawn(): HTMLElement[] {
-    return [...this._nodes.values()];
-  }
-
-  element(key: string): HTMLElement | undefined {
-    return this._nodes.get(key);
-  }
-
   /**
    * Show lines; the first one that can be seen stays where it is, unless it is the first of all.
    *
