@@ -4,6 +4,7 @@ Where, stands in a file of the task, a JSON object: the address is ``before``, t
 bucket the task's own of ``signatures``. Whoever knows it may write there, so no message repeats it.
 """
 
+import errno
 import json
 import os
 import stat
@@ -30,6 +31,8 @@ def send(folder: str, task: str, place_file: str, draft: str) -> str:
     files = list(_files(folder))
     if not files:
         return ""
+    from http.client import HTTPException
+
     try:
         with open(place_file) as stream:
             place = json.loads(stream.read())
@@ -37,7 +40,7 @@ def send(folder: str, task: str, place_file: str, draft: str) -> str:
             _pack(files, archive)
             _put(place, task, archive)
         os.unlink(draft)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, HTTPException, ValueError, KeyError) as error:
         return "Outputs did not get out of the task: %s." % _reason(error)
     return "Outputs are on their way: %d files." % len(files)
 
@@ -63,6 +66,8 @@ def _pack(files: "Any", archive: "IO[bytes]") -> None:
 
 
 def _put(place: "Dict[str, Any]", task: str, archive: "IO[bytes]") -> None:
+    from http.client import HTTPException
+
     address = place["before"] + task + place["after"]
     if place.get("signatures"):
         address += place["signatures"][task]
@@ -70,7 +75,7 @@ def _put(place: "Dict[str, Any]", task: str, archive: "IO[bytes]") -> None:
         try:
             _request(_named(address) if place["way"] == "webhdfs" else address, archive).close()
             return
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             code = getattr(error, "code", 500)
             if pause is None or (code < 500 and code not in (408, 429)):
                 raise
@@ -95,7 +100,7 @@ def _request(address: str, archive: "Any") -> "Any":
     import urllib.request
 
     if not address.startswith(("http://", "https://")):
-        raise OSError("nobody says where they are to go")
+        raise OSError(errno.EDESTADDRREQ, "nobody says where they are to go")
     headers = {"Content-Type": "application/octet-stream", "Content-Length": "0"}
     if archive is not None:
         archive.seek(0, os.SEEK_END)

@@ -40,20 +40,23 @@ def packages_of(job: Job) -> list[Package]:
     return own + [each.package for each in job.data if each.package]
 
 
+def manifest_of(package: Package) -> Manifest:
+    """Return what a package has. Blocking."""
+    return Manifest.from_bytes((package.folder / "manifest.json").read_bytes())
+
+
 def members(package: Package) -> Iterator[tuple[str, Path]]:
     """Yield the name and the file of each member."""
     yield "manifest.json", package.folder / "manifest.json"
     yield "pack", package.folder / "pack"
-    manifest = Manifest.from_bytes((package.folder / "manifest.json").read_bytes())
-    for sha256 in sorted(manifest.blobs):
+    for sha256 in sorted(manifest_of(package).blobs):
         yield f"blobs/{sha256[:2]}/{sha256}", package.blobs / sha256[:2] / sha256
 
 
 def contents(package: Package) -> Iterator[tuple[Entry, Iterator[bytes]]]:
     """Yield each file's entry and its content, which is to be read before the next one is asked for."""
-    manifest = Manifest.from_bytes((package.folder / "manifest.json").read_bytes())
     with (package.folder / "pack").open("rb") as pack:
-        for entry in manifest.entries:
+        for entry in manifest_of(package).entries:
             if entry.size < SMALL or entry.mode == LINK:
                 yield entry, iter((pack.read(entry.size),))
             else:

@@ -28,7 +28,13 @@ from paijupyter.errors import PaiJupyterError
 _COMMITS = 100  # of all branches, the newest
 _FRESH = 60.0  # seconds for which the remote is not asked again
 _SECONDS = 120.0  # until a remote that is silent is given up
-_PROTOCOLS = "file:git:http:https:ssh"  # no ext::, which would run a command
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",  # no ext::, which would run a command
+    "GIT_NO_LAZY_FETCH": "1",
+    "LC_ALL": "C",
+}
+_NOBODY: Mapping[str, str] = {}
 _BLOB_MODES = {b"100664": "100644"}  # what git wrote in its first years
 
 
@@ -85,12 +91,19 @@ class Mirror:
             PaiJupyterError: ``git-remote`` if it cannot be asked.
         """
         files = _files(package)
-        with self._lock:
-            found = self._among(files) if (self._folder / "HEAD").exists() else None
-            if (found is None or found.beside) and time.monotonic() - self._asked_at >= _FRESH:
-                self._ask()
-                found = self._among(files)
-            return found
+        try:
+            with self._lock:
+                found = self._among(files) if (self._folder / "HEAD").exists() else None
+                if (found is None or found.beside) and time.monotonic() - self._asked_at >= _FRESH:
+                    self._ask()
+                    found = self._among(files)
+                return found
+        except FileNotFoundError:
+            raise self._failed("git is not installed on this host") from None
+        except subprocess.CalledProcessError as error:
+            raise self._failed(_said(error.stderr)) from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise self._failed(str(error)) from None
 
     def place(self) -> dict[str, str]:
         """Return how the tasks reach the remote: ``uri`` and ``secret``.
@@ -103,22 +116,16 @@ class Mirror:
     def _ask(self) -> None:
         refs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
         fetch = ["fetch", "--quiet", "--prune", "--no-auto-gc"]
+        login = self._login()
+        if not (self._folder / "HEAD").exists():
+            self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            subprocess.run(
+                ["git", "init", "--quiet", "--bare", "--", self._folder], check=True, capture_output=True
+            )
         try:
-            if not (self._folder / "HEAD").exists():
-                self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                subprocess.run(
-                    ["git", "init", "--quiet", "--bare", "--", self._folder], check=True, capture_output=True
-                )
-            try:
-                self._git([*fetch, "--filter=blob:none", "--", self._remote.url, *refs])
-            except subprocess.CalledProcessError:  # a server without filters, most often
-                self._git([*fetch, "--", self._remote.url, *refs])
-        except FileNotFoundError:
-            raise self._failed("git is not installed on this host") from None
-        except subprocess.CalledProcessError as error:
-            raise self._failed(_said(error.stderr)) from None
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise self._failed(str(error)) from None
+            self._git([*fetch, "--filter=blob:none", "--", self._remote.url, *refs], login=login)
+        except subprocess.CalledProcessError:  # a server without filters, most often
+            self._git([*fetch, "--", self._remote.url, *refs], login=login)
         self._asked_at = time.monotonic()
 
     def _among(self, files: Files) -> Match | None:
@@ -176,37 +183,29 @@ class Mirror:
             return str(found or "")
         return ""
 
-    def _git(self, arguments: Sequence[str], given: bytes = b"") -> bytes:
+    def _git(self, arguments: Sequence[str], given: bytes = b"", login: Mapping[str, str] = _NOBODY) -> bytes:
         done = subprocess.run(
             ["git", "--git-dir", str(self._folder), *arguments],
             input=given,
             capture_output=True,
             check=True,
             timeout=_SECONDS,
-            env=self._environment(),
+            env={"GIT_SSH_COMMAND": "ssh -oBatchMode=yes", **os.environ, **_ENVIRONMENT, **login},
         )
         return done.stdout
 
-    def _environment(self) -> dict[str, str]:
-        found = {
-            **os.environ,
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
-            "GIT_NO_LAZY_FETCH": "1",
-            "LC_ALL": "C",
-        }
-        found.setdefault("GIT_SSH_COMMAND", "ssh -oBatchMode=yes")
+    def _login(self) -> Mapping[str, str]:
+        """Return what git's environment has more where the remote is asked: an argument is no secret."""
         secret = self._secret()
-        if secret:
-            basic = base64.b64encode(secret.encode()).decode("ascii")
-            header = f"Basic {basic}" if ":" in secret else f"Bearer {secret}"
-            # By environment: an argument could be read by everybody on this host.
-            found.update(
-                GIT_CONFIG_COUNT="1",
-                GIT_CONFIG_KEY_0=f"http.{self._remote.url}.extraHeader",
-                GIT_CONFIG_VALUE_0=f"Authorization: {header}",
-            )
-        return found
+        if not secret:
+            return _NOBODY
+        basic = base64.b64encode(secret.encode()).decode("ascii")
+        header = f"Basic {basic}" if ":" in secret else f"Bearer {secret}"
+        return {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"http.{self._remote.url}.extraHeader",
+            "GIT_CONFIG_VALUE_0": f"Authorization: {header}",
+        }
 
     def _failed(self, why: str) -> PaiJupyterError:
         return PaiJupyterError(

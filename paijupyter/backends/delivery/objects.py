@@ -1,7 +1,7 @@
 """Packages in a bucket of an S3-compatible store. Tasks fetch them by an address that expires after a week.
 
 ``<prefix>/<sha256>.tar.gz`` is the archive of a package, ``<prefix>/<sha256>.json`` its facts, written last:
-where it is, the archive is whole.
+where it is, the archive is whole. Outputs come back by it, too, as objects that the caller names.
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ def receive(archive: IO[bytes], folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
-        unpack(archive, draft / "content")
-        put(draft / "content", folder)
+        _unpack(archive, draft / "content")
+        _put(draft / "content", folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def unpack(archive: IO[bytes], folder: Path) -> None:
-    """Unpack regular files only, and none outside the folder, which is made. Blocking."""
+def _unpack(archive: IO[bytes], folder: Path) -> None:
+    """Unpack regular files only, and none outside the folder, which is made."""
     folder.mkdir()
     archive.seek(0)
     with tarfile.open(fileobj=archive, mode="r|*") as members:
@@ -45,8 +45,8 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
             target.chmod(0o600 | (member.mode & 0o100))
 
 
-def put(content: Path, folder: Path) -> None:
-    """Move files over to where outputs are shown; those that have the same name go. Blocking."""
+def _put(content: Path, folder: Path) -> None:
+    """Move files over to where outputs are shown; those that have the same name go."""
     for path in sorted(content.rglob("*")):
         if path.is_file():
             target = folder / path.relative_to(content)

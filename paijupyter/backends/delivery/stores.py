@@ -1,4 +1,4 @@
-"""Where packages can be put, as profiles say it."""
+"""Where packages can be put, or are already, as profiles say it."""
 
 from __future__ import annotations
 

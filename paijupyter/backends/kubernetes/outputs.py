@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.delivery import returned
@@ -62,14 +60,9 @@ class Fetcher:
     async def _receive(self, key: str, pod: str) -> None:
         folder = self._job.folder / "output" / key
         folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=folder.parent, prefix=f".{key}."))
-        try:
-            with tempfile.TemporaryFile(dir=draft) as archive:
-                await self._run(pod, key, "send", archive.write)
-                await asyncio.to_thread(returned.unpack, archive, draft / "content")
-            await asyncio.to_thread(returned.put, draft / "content", folder)
-        finally:
-            await asyncio.to_thread(shutil.rmtree, draft, True)
+        with tempfile.TemporaryFile(dir=folder.parent) as archive:
+            await self._run(pod, key, "send", archive.write)
+            await asyncio.to_thread(returned.receive, archive, folder)
 
     async def _run(self, pod: str, key: str, verb: str, take: Callable[[bytes], object]) -> None:
         role = (split_task_key(key) or (key, 0))[0]

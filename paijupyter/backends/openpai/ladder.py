@@ -2,7 +2,7 @@
 
 A server takes no files, only a document of at most 102,400 bytes. So small packages travel inside it, larger
 ones by a storage that this host and the tasks both have, by a store that both reach, or not at all: where a
-git remote has the same files, the tasks take them from there.
+git remote has the same files, the tasks take them from there. The way of outputs is chosen here, too.
 """
 
 from __future__ import annotations

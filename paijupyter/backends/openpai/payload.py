@@ -16,11 +16,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paijupyter.backends.base import Job, Package
 from paijupyter.backends.data_told import data_told
-from paijupyter.backends.delivery.archive import contents, members
+from paijupyter.backends.delivery.archive import contents, manifest_of, members
 from paijupyter.backends.openpai.settings import OpenPaiSettings
 from paijupyter.backends.told import common
 from paijupyter.data.storages import used_by
@@ -37,7 +37,7 @@ RUN = "/tmp/paijupyter"  # noqa: S108 - in a container of its own, which has no 
 """Folder of a task for all that is ours."""
 _BOOT = "boot/paiboot/"
 _LIBRARY = "boot/library.json"
-_PARSING = threading.Lock()
+_READING = threading.Lock()
 # Modules that only some jobs need; all others always travel.
 _OF_PODS = frozenset(
     (
@@ -58,7 +58,7 @@ _OF_PODS = frozenset(
 )
 _OF_DATA = frozenset(("cache", "data", "fetch", "git_source", "http_source"))
 _OF_ADDRESSES = frozenset(("cache", "fetch", "http_source"))
-_OF_COMMITS = frozenset(("cache", "fetch", "git_source", "http_source"))
+_OF_COMMITS = _OF_ADDRESSES | {"git_source"}
 _OF_REQUIREMENTS = frozenset(("missing", "requirements"))
 
 
@@ -128,7 +128,7 @@ def pack(
 
 def beside_told(package: Package, paths: Sequence[str]) -> list[dict[str, str]]:
     """Return what tasks are told of files that travel beside a commit (``runtime.git_parcel``)."""
-    modes = {entry.path: entry.mode for entry, _ in contents(package)}
+    modes = {entry.path: entry.mode for entry in manifest_of(package).entries}
     return [{"path": path, "mode": modes[path], "file": str(number)} for number, path in enumerate(paths)]
 
 
@@ -193,11 +193,7 @@ def _left_out(job: Job, spec: Mapping[str, Any]) -> frozenset[str]:
 @lru_cache(maxsize=16)
 def _with_imports(left_out: frozenset[str]) -> frozenset[str]:
     """Return the modules that travel: all but those left out, and what they need to be loaded."""
-    imports: dict[str, set[str]] = {}
-    for name, source in boot_sources().items():
-        imports.setdefault(_module(name), set())
-        if name.startswith(_BOOT) and name.count("/") == 2:
-            imports[_module(name)] |= _imported(source)
+    imports = _boot().imports
     found = set(imports) - left_out
     while more := set().union(*(imports.get(name, set()) for name in found)) - found:
         found |= more
@@ -207,7 +203,7 @@ def _with_imports(left_out: frozenset[str]) -> frozenset[str]:
 def _imported(source: bytes) -> set[str]:
     """Return the modules beside it that a module imports when it is loaded."""
     found: set[str] = set()
-    for node in _parsed(source).body:
+    for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
             found |= {node.module.split(".")[0]} if node.module else {each.name for each in node.names}
     return found
@@ -218,14 +214,37 @@ def _module(name: str) -> str:
     return name.removeprefix(_BOOT).removesuffix(".py").split("/")[0]
 
 
-@lru_cache(maxsize=1)
+class _Boot(NamedTuple):
+    """Sources of the boot program by their names in the archive; by module, what it imports when loaded."""
+
+    sources: Mapping[str, bytes]
+    imports: Mapping[str, set[str]]
+
+
 def boot_sources() -> Mapping[str, bytes]:
     """Return the sources of the boot program by their names in the archive, without comments."""
+    return _boot().sources
+
+
+def _boot() -> _Boot:
+    # Once, and by one thread: CPython 3.11 counts the depths of all threads that parse as one, and raises.
+    with _READING:
+        return _read_boot()
+
+
+@lru_cache(maxsize=1)
+def _read_boot() -> _Boot:
     runtime = dict(sorted(_sources(files("paijupyter") / "runtime", _BOOT)))
     runtime["boot/__main__.py"] = runtime.pop("boot/paiboot/__main__.py")
     library = dict(sorted(_sources(files("paijupyter") / "tasks", "pai_tasks/")))
     texts = {name: source.decode() for name, source in library.items()}
-    return {**runtime, _LIBRARY: json.dumps(texts).encode("ascii")}
+    sources = {**runtime, _LIBRARY: json.dumps(texts).encode("ascii")}
+    imports: dict[str, set[str]] = {}
+    for name, source in sources.items():
+        imports.setdefault(_module(name), set())
+        if name.startswith(_BOOT) and name.count("/") == 2:
+            imports[_module(name)] |= _imported(source)
+    return _Boot(sources, imports)
 
 
 def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
@@ -236,15 +255,9 @@ def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield prefix + entry.name, _small(entry.read_text("utf-8")).encode()
 
 
-def _parsed(source: str | bytes) -> ast.Module:
-    """Parse, one thread at a time: CPython 3.11 counts the depths of all threads as one, and then raises."""
-    with _PARSING:
-        return ast.parse(source)
-
-
 def _small(source: str) -> str:
     """Return a module without comments and docstrings."""
-    tree = _parsed(source)
+    tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _is_text(node.body[:1]):
             node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])

@@ -56,7 +56,7 @@ def bring(job: Job, name: str, settings: OpenPaiSettings) -> str:
     failed = ""
     for task in tasks_of(job):
         try:
-            with tempfile.TemporaryFile() as archive:
+            with tempfile.TemporaryFile(dir=job.folder) as archive:  # /tmp may be small
                 if _fetch(settings, _folder(name) + task.key + _ENDING, archive):
                     returned.receive(archive, job.folder / "output" / task.key)
         except (OSError, tarfile.TarError, PaiJupyterError) as error:

@@ -1,7 +1,7 @@
 """Packages in a Hadoop file system, by its HTTP interface (WebHDFS), which tasks read with no client.
 
 ``<path>/<sha256>.tar.gz`` is the archive of a package, ``<path>/<sha256>.json`` its facts, written last:
-where it is, the archive is whole.
+where it is, the archive is whole. Outputs come back by it, too, as files that the caller names.
 """
 
 from __future__ import annotations
