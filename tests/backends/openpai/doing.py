@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from staging import document, make_job, role
+from staging import Watch, document, make_job, role
 
 from paijupyter.backends.base import Job, Place, Profile
 from paijupyter.backends.openpai.backend import OpenPaiBackend
@@ -40,6 +40,14 @@ def simple(place: Place, command: str = "echo hello", **more: Any) -> Job:
     """A job of one worker, written for OpenPAI."""
     instances = more.pop("instances", 1)
     return make_job(place, document({"worker": role(command, instances=instances)}, **more))
+
+
+async def running(server: OpenPai, backend: OpenPaiBackend, watch: Watch, job: Job) -> Job:
+    """Submit a job, let it run there, and return it once that is known here."""
+    await backend.submit(job, {})
+    scripted(server, job).run()
+    await watch.running(job)
+    return job
 
 
 async def until(test: Callable[[], Any], seconds: float = DEADLINE) -> Any:

@@ -1,8 +1,8 @@
 """An engine that is killed in the middle of a submission: run as a process by ``test_kills.py``.
 
-It submits the job of the file ``argv[1]`` and kills itself ``before`` or ``after`` (``argv[3]``) its step
-number ``argv[2]``; it ends with 0 if it was through before that. Steps are the records that it writes, the
-package that it brings to a storage, and its calls of the server.
+It submits the job of the file ``argv[1]`` and kills itself after its step number ``argv[2]``, which is before
+the next one; it ends with 0 if it was through before that. Steps are the records that it writes, the package
+that it brings to a storage, and its calls of the server.
 """
 
 from __future__ import annotations
@@ -25,21 +25,20 @@ from paijupyter.backends.openpai.client import OpenPaiClient
 _seen = 0
 
 
-def die_at(number: int, when: str) -> None:
-    """Let this process end at a step."""
+def die_after(number: int) -> None:
+    """Let this process end after a step."""
 
-    def counted() -> bool:
+    def done() -> None:
         global _seen
         _seen += 1
-        return _seen == number
+        if _seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def step(called: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(called)
         def dying(*args: Any, **more: Any) -> Any:
-            mine = counted()
-            _die(mine and when == "before")
             found = called(*args, **more)
-            _die(mine and when == "after")
+            done()
             return found
 
         return dying
@@ -47,20 +46,13 @@ def die_at(number: int, when: str) -> None:
     ask = OpenPaiClient.ask
 
     async def dying_ask(self: OpenPaiClient, *args: Any, **more: Any) -> Any:
-        mine = counted()
-        _die(mine and when == "before")
         found = await ask(self, *args, **more)
-        _die(mine and when == "after")
+        done()
         return found
 
     OpenPaiClient.ask = dying_ask  # type: ignore[method-assign]
     journal.save = step(journal.save)
     folder.put = step(folder.put)
-
-
-def _die(now: bool) -> None:
-    if now:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def submit(told: dict[str, Any]) -> None:
@@ -75,5 +67,5 @@ async def submit(told: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    die_at(int(sys.argv[2]), sys.argv[3])
+    die_after(int(sys.argv[2]))
     asyncio.run(submit(json.loads(Path(sys.argv[1]).read_text())))

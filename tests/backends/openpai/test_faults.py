@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from doing import backend_on, scripted, settings, simple, until
+from doing import backend_on, running, scripted, settings, simple, until
 from staging import document, make_job, role, watching
 
 from paijupyter.backends.base import Place, Profile
@@ -262,10 +262,7 @@ async def test_a_job_that_an_administrator_removed(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = simple(place)
-        await backend.submit(job, {})
-        scripted(openpai, job).run()
-        await watch.running(job)
+        job = await running(openpai, backend, watch, simple(place))
         with openpai.lock:
             openpai.jobs.clear()
         final = await watch.final(job)
@@ -330,10 +327,7 @@ async def test_a_stop_while_nobody_answers(
     """It is said, and the job is stopped once it can be."""
     monkeypatch.setattr("paijupyter.backends.openpai.stop._PAUSE", 0.1)
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = simple(place)
-        await backend.submit(job, {})
-        scripted(openpai, job).run()
-        await watch.running(job)
+        job = await running(openpai, backend, watch, simple(place))
         down = openpai.fault("*", ".", instead=faults.bad_gateway(), times=None)
         with pytest.raises(PaiJupyterError) as caught:
             await asyncio.wait_for(backend.stop(job), 60)

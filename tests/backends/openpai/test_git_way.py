@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,13 @@ def repository(tmp_path: Path) -> Repository:
     return found
 
 
+@pytest.fixture
+def remote(repository: Repository, until: Any) -> Iterator[dict[str, str]]:
+    """The setting of a profile for it, while it is served."""
+    with daemon(repository, until) as url:
+        yield {"url": url, "folder": "train"}
+
+
 def job_of(place: Place, files: dict[str, bytes | str], command: str = "true") -> Job:
     shown = 'find . -type f | sort; sha256sum data.bin big.bin; python3 "lib/odd näme.py"; ' + command
     return make_job(place, document({"worker": role(shown)}, **OURS), files)
@@ -48,52 +56,50 @@ def way_of(plan: BackendPlan) -> dict[str, Any]:
 
 @pytest.mark.asyncio
 async def test_a_commit_has_the_same_files(
-    cluster: Cluster, place: Place, repository: Repository, until: Any, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
+    place: Place,
+    repository: Repository,
+    remote: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing of the package travels; the task has its files and no others, by their hash."""
     commit = repository.push({"other.txt": "later\n"})
-    with daemon(repository, until) as url:
-        async with (
-            backend_on(
-                cluster.server, place, monkeypatch, packageGit={"url": url, "folder": "train"}
-            ) as backend,
-            watching(backend) as watch,
-        ):
-            job = job_of(place, {**PACKED})
-            found = way_of(await backend.plan(job))
-            assert (found["way"], found["how"]) == ("git", f"as commit {commit[:10]} of {url}")
-            await backend.submit(job, {})
-            assert (await watch.final(job)).state == "succeeded", await log_of(backend, job, "worker-0")
-            log = (await log_of(backend, job, "worker-0")).decode()
-            there = [line for line in log.splitlines() if line.startswith("./")]
-            assert there == ["./big.bin", "./data.bin", "./lib/odd näme.py"]
-            assert all(digest in log for digest in DIGESTS.values())
-            assert "odd\n" in log
-            assert len(scripted(cluster.server, job).posted) < len(NOISE)
+    async with (
+        backend_on(cluster.server, place, monkeypatch, packageGit=remote) as backend,
+        watching(backend) as watch,
+    ):
+        job = job_of(place, {**PACKED})
+        found = way_of(await backend.plan(job))
+        assert (found["way"], found["how"]) == ("git", f"as commit {commit[:10]} of {remote['url']}")
+        await backend.submit(job, {})
+        assert (await watch.final(job)).state == "succeeded", await log_of(backend, job, "worker-0")
+        log = (await log_of(backend, job, "worker-0")).decode()
+        there = [line for line in log.splitlines() if line.startswith("./")]
+        assert there == ["./big.bin", "./data.bin", "./lib/odd näme.py"]
+        assert all(digest in log for digest in DIGESTS.values())
+        assert "odd\n" in log
+        assert len(scripted(cluster.server, job).posted) < len(NOISE)
 
 
 @pytest.mark.asyncio
 async def test_what_no_commit_has_travels_inside_the_document(
-    cluster: Cluster, place: Place, repository: Repository, until: Any, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, place: Place, remote: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan says that the working tree differs from every pushed commit, and by what."""
-    with daemon(repository, until) as url:
-        async with (
-            backend_on(
-                cluster.server, place, monkeypatch, packageGit={"url": url, "folder": "train"}
-            ) as backend,
-            watching(backend) as watch,
-        ):
-            more = {"cell.py": "print('a cell')\n", "lib/odd näme.py": "print('changed')\n"}
-            job = job_of(place, {**PACKED, **more}, "python3 cell.py")
-            plan = await backend.plan(job)
-            how = way_of(plan)["how"]
-            assert "what no pushed commit has is inside the document: `cell.py`, `lib/odd näme.py`" in how
-            assert any(how in problem.message for problem in plan.problems)
-            await backend.submit(job, {})
-            assert (await watch.final(job)).state == "succeeded", await log_of(backend, job, "worker-0")
-            log = (await log_of(backend, job, "worker-0")).decode()
-            assert log.endswith("changed\na cell\n")
+    async with (
+        backend_on(cluster.server, place, monkeypatch, packageGit=remote) as backend,
+        watching(backend) as watch,
+    ):
+        more = {"cell.py": "print('a cell')\n", "lib/odd näme.py": "print('changed')\n"}
+        job = job_of(place, {**PACKED, **more}, "python3 cell.py")
+        plan = await backend.plan(job)
+        how = way_of(plan)["how"]
+        assert "what no pushed commit has is inside the document: `cell.py`, `lib/odd näme.py`" in how
+        assert any(how in problem.message for problem in plan.problems)
+        await backend.submit(job, {})
+        assert (await watch.final(job)).state == "succeeded", await log_of(backend, job, "worker-0")
+        log = (await log_of(backend, job, "worker-0")).decode()
+        assert log.endswith("changed\na cell\n")
 
 
 @pytest.mark.asyncio
@@ -125,22 +131,24 @@ async def test_a_password_is_in_no_text_and_an_old_server_will_do(
 
 @pytest.mark.asyncio
 async def test_it_differs_too_much(
-    cluster: Cluster, place: Place, repository: Repository, until: Any, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
+    place: Place,
+    repository: Repository,
+    remote: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The plan says from which commit and by what, and what could be done; nothing is submitted."""
-    with daemon(repository, until) as url:
-        setting = {"url": url, "folder": "train"}
-        async with backend_on(cluster.server, place, monkeypatch, packageGit=setting) as backend:
-            job = job_of(place, {**PACKED, "data.bin": NOISE[::-1]})
-            (error,) = (each for each in (await backend.plan(job)).problems if each.severity == "error")
-            assert error.code == "package-too-big"
-            assert "from every commit of the git remote" in error.message
-            assert "by `data.bin`" in error.message
-            assert "packageGit" in error.hint
-            # Pushed, it is found without any change of ours.
-            backend._planner._mirror._asked_at = -1000.0  # type: ignore[union-attr]
-            commit = repository.push({"train/data.bin": NOISE[::-1]}, branch="topic")
-            assert commit[:10] in way_of(await backend.plan(job))["how"]
+    async with backend_on(cluster.server, place, monkeypatch, packageGit=remote) as backend:
+        job = job_of(place, {**PACKED, "data.bin": NOISE[::-1]})
+        (error,) = (each for each in (await backend.plan(job)).problems if each.severity == "error")
+        assert error.code == "package-too-big"
+        assert "from every commit of the git remote" in error.message
+        assert "by `data.bin`" in error.message
+        assert "packageGit" in error.hint
+        # Pushed, it is found without any change of ours.
+        backend._planner._mirror._asked_at = -1000.0  # type: ignore[union-attr]
+        commit = repository.push({"train/data.bin": NOISE[::-1]}, branch="topic")
+        assert commit[:10] in way_of(await backend.plan(job))["how"]
 
 
 @pytest.mark.asyncio
@@ -162,42 +170,53 @@ async def test_a_remote_that_cannot_be_asked(
 
 
 @pytest.mark.asyncio
-async def test_an_image_without_git(
-    cluster: Cluster, place: Place, repository: Repository, until: Any, monkeypatch: pytest.MonkeyPatch
+async def test_a_damaged_mirror_on_this_host(
+    cluster: Cluster, place: Place, remote: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with daemon(repository, until) as url:
-        async with (
-            backend_on(
-                cluster.server, place, monkeypatch, packageGit={"url": url, "folder": "train"}
-            ) as backend,
-            watching(backend) as watch,
-        ):
-            cluster.path = str(_without_git(place))
-            job = job_of(place, {**PACKED})
-            await backend.submit(job, {})
-            final = await watch.final(job)
-            assert (final.state, final.reason) == ("failed", "package")
-            assert b"git is not installed where the task runs" in await log_of(backend, job, "worker-0")
+    """The next way is taken, and what git says of it is said."""
+    ways = {"packageGit": remote, "packageWays": ["git", "document"]}
+    async with backend_on(cluster.server, place, monkeypatch, **ways) as backend:
+        small = make_job(place, document({"worker": role("cat a.txt")}, **OURS), {"a.txt": "a\n"})
+        assert "git-remote" not in {each.code for each in (await backend.plan(small)).problems}
+        (head,) = (place.data / "git").glob("*/HEAD")
+        head.write_text("damaged\n")
+        plan = await backend.plan(small)
+        assert way_of(plan)["way"] == "document"
+        (said,) = (each for each in plan.problems if each.code == "git-remote")
+        assert "not a git repository" in said.message
+
+
+@pytest.mark.asyncio
+async def test_an_image_without_git(
+    cluster: Cluster, place: Place, remote: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        backend_on(cluster.server, place, monkeypatch, packageGit=remote) as backend,
+        watching(backend) as watch,
+    ):
+        cluster.path = str(_without_git(place))
+        job = job_of(place, {**PACKED})
+        await backend.submit(job, {})
+        final = await watch.final(job)
+        assert (final.state, final.reason) == ("failed", "package")
+        assert b"git is not installed where the task runs" in await log_of(backend, job, "worker-0")
 
 
 @pytest.mark.asyncio
 async def test_what_the_remote_has_changed_since_is_found_in_the_task(
-    cluster: Cluster, place: Place, repository: Repository, until: Any, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, place: Place, remote: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the hash of the package: another content never runs, and a commit that is gone is said."""
     monkeypatch.setattr("paijupyter.backends.delivery.commits.left_out", lambda there, wanted: [])
-    with daemon(repository, until) as url:
-        async with (
-            backend_on(
-                cluster.server, place, monkeypatch, packageGit={"url": url, "folder": "train"}
-            ) as backend,
-            watching(backend) as watch,
-        ):
-            job = job_of(place, {**PACKED})
-            await backend.submit(job, {})
-            final = await watch.final(job)
-            assert (final.state, final.reason) == ("failed", "package")
-            assert b"is something else" in await log_of(backend, job, "worker-0")
+    async with (
+        backend_on(cluster.server, place, monkeypatch, packageGit=remote) as backend,
+        watching(backend) as watch,
+    ):
+        job = job_of(place, {**PACKED})
+        await backend.submit(job, {})
+        final = await watch.final(job)
+        assert (final.state, final.reason) == ("failed", "package")
+        assert b"is something else" in await log_of(backend, job, "worker-0")
 
 
 def _without_git(place: Place) -> Path:

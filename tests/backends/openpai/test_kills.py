@@ -21,8 +21,8 @@ SECRETS = {"KEY": "s3cret & value"}
 _MOST_STEPS = 30
 
 
-def _killed_engine(place: Place, job: Job, setting: dict[str, Any], step: int, when: str) -> bool:
-    """Let an engine submit and be killed at a step; say whether it was."""
+def _killed_engine(place: Place, job: Job, setting: dict[str, Any], step: int) -> bool:
+    """Let an engine submit and be killed after a step; say whether it was."""
     package = job.package
     assert package is not None
     plain = ("id", "name", "user", "document", "python", "group", "experiment")
@@ -40,7 +40,7 @@ def _killed_engine(place: Place, job: Job, setting: dict[str, Any], step: int, w
     }
     file = place.data / "told.json"
     file.write_text(json.dumps(told))
-    words = [sys.executable, str(ENGINE), str(file), str(step), when]
+    words = [sys.executable, str(ENGINE), str(file), str(step)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode in (0, -9), done.stderr
     return done.returncode == -9
@@ -69,7 +69,7 @@ async def test_an_engine_killed_at_any_step_of_a_submission_loses_nothing(
             )
             job = make_job(place, found, {"data.txt": f"came along at {step}\n"})
             setting = settings(server, **more)
-            if not await asyncio.to_thread(_killed_engine, place, job, setting, step, "after"):
+            if not await asyncio.to_thread(_killed_engine, place, job, setting, step):
                 break
             steps = step
             await backend.submit(job, SECRETS)

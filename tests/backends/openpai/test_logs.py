@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 
 import pytest
-from doing import backend_on, scripted, simple, until
+from doing import backend_on, running, scripted, simple, until
 from staging import log_of, watching
 
 from paijupyter.backends.base import Place
@@ -104,10 +104,7 @@ async def test_an_answer_that_is_cut_is_read_on(
 ) -> None:
     content = b"".join(b"%06d\n" % number for number in range(50_000))
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = simple(place)
-        await backend.submit(job, {})
-        scripted(openpai, job).run()
-        await watch.running(job)
+        job = await running(openpai, backend, watch, simple(place))
         openpai.fault("GET", r"/log-manager/", cut=True, times=3)
         scripted(openpai, job).log("worker", 0, content).succeed()
         await watch.final(job)

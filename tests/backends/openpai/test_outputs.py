@@ -14,6 +14,7 @@ from running import Cluster
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import Job, Place
+from paijupyter.errors import PaiJupyterError
 from tests.s3_server import ID, KEY, S3Server
 from tests.services import rclone
 
@@ -141,7 +142,6 @@ async def test_what_arrived_broken_is_said(
     cluster: Cluster, place: Place, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job's end stands; the message says what of its outputs is missing."""
-    monkeypatch.setattr("paijupyter.backends.openpai.returning._ENDING", ".tar.gz")
     async with (
         backend_on(cluster.server, place, monkeypatch, packageWebHdfs={"url": hdfs.url}) as backend,
         watching(backend) as watch,
@@ -171,8 +171,6 @@ async def test_nowhere_to_go(cluster: Cluster, place: Place, monkeypatch: pytest
         assert said.severity == "warning"
         assert "packageObject" in said.hint
     async with backend_on(cluster.server, place, monkeypatch, packageObject={"bucket": "b"}) as backend:
-        from paijupyter.errors import PaiJupyterError
-
         with pytest.raises(PaiJupyterError, match="no credentials"):
             await backend.submit(job_of(place), {})
         assert not cluster.server.jobs

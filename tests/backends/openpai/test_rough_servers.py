@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from doing import backend_on, scripted, settings, simple, until
+from doing import backend_on, running, scripted, settings, simple, until
 from running import Cluster
 from staging import log_of, watching
 
@@ -34,10 +34,7 @@ async def test_answers_that_do_not_come(
     """A list that hangs is given up after a time; what people ask for meanwhile is answered."""
     monkeypatch.setattr(listing, "_SECONDS", 0.5)
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = simple(place)
-        await backend.submit(job, {})
-        scripted(openpai, job).run()
-        await watch.running(job)
+        job = await running(openpai, backend, watch, simple(place))
         held = threading.Event()
         slow = openpai.fault("GET", LIST, held=held, times=2)
         await until(lambda: slow.met)
