@@ -5,15 +5,11 @@ Beside the start with our extension: the same JupyterLab with the extension disa
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
-import os
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -23,12 +19,13 @@ from jupyter_core.paths import jupyter_path
 from paijupyter.client import JobsClient
 from tests.bench.places import request
 from tests.bench.rows import Row, sized
-from tests.browser.lab import TOKEN, Lab, Server, browser_path, page_on
+from tests.browser.lab import TOKEN, Lab, Server, browser_path, page_on, started_server
 from tests.browser.seeding import copy_back
-from tests.home import end_engines, places
+from tests.home import end_engines
 
 STARTS, EVENTS, JOBS = sized(9, 2), sized(15, 3), sized(5000, 300)
 NOTHING = float("nan")
+DISABLED = {"disabledExtensions": {"paijupyter": True}}
 TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 RESTORED = "async () => { await window.jupyterapp.restored; return performance.now(); }"
 WATCH_TASKS = """() => {
@@ -84,34 +81,13 @@ def run() -> list[Row]:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path())
-        with _server({}) as server, _server({"disabledExtensions": {"paijupyter": True}}) as without:
+        with started_server() as server, started_server(DISABLED) as without:
             rows = [*_weight(browser, server), _start(browser, server, without)]
             rows.append(_event_to_pixels(browser, server))
-        with _server({}) as server:
+        with started_server() as server:
             rows += _many_jobs(browser, server)
         browser.close()
     return rows
-
-
-@contextlib.contextmanager
-def _server(page_config: dict[str, Any]) -> Iterator[Server]:
-    with tempfile.TemporaryDirectory(prefix="pjb", ignore_cleanup_errors=True) as folder:
-        home = Path(folder)
-        config = home / "config" / "labconfig" / "page_config.json"
-        config.parent.mkdir(parents=True)
-        config.write_text(json.dumps(page_config))
-        server = Server(home, {**os.environ, **places(home)})
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
-            end_engines(home)
-
-
-@contextlib.contextmanager
-def _client(server: Server) -> Iterator[JobsClient]:
-    yield JobsClient.over_http(server.url, TOKEN)
 
 
 def _weight(browser: Any, server: Server) -> list[Row]:
@@ -142,11 +118,7 @@ def _start(browser: Any, server: Server, without: Server) -> Row:
         with page_on(browser, place) as lab:
             lab.page.goto(f"{place.url}/lab/workspaces/bench?token={TOKEN}", timeout=90_000)
             lab.page.wait_for_function("() => window.jupyterapp", timeout=60_000)
-            return float(
-                lab.page.evaluate(
-                    "async () => { await window.jupyterapp.restored; return performance.now(); }"
-                )
-            )
+            return float(lab.page.evaluate(RESTORED))
 
     for place in (server, without):
         started(place)
@@ -159,7 +131,8 @@ def _start(browser: Any, server: Server, without: Server) -> Row:
 
 def _event_to_pixels(browser: Any, server: Server) -> Row:
     took = []
-    with _client(server) as client, page_on(browser, server) as lab:
+    client = JobsClient.over_http(server.url, TOKEN)
+    with page_on(browser, server) as lab:
         lab.open()
         for number in range(EVENTS):
             go = server.home / f"go{number}"
@@ -187,16 +160,16 @@ def _ended(server: Server, job: str) -> float:
 
 
 def _many_jobs(browser: Any, server: Server) -> list[Row]:
-    with _client(server) as client:
-        job = client.submit(request("echo one of many"))["id"]
-        client.wait(job)
-        end_engines(server.home)
-        now = datetime.now(timezone.utc)
-        copy_back(server.home / "data", job, JOBS - 1, timedelta(milliseconds=1), now - timedelta(seconds=10))
-        client.list(limit=1)
-        start = time.perf_counter()
-        client.list(limit=100)
-        asked = (time.perf_counter() - start) * 1e3
+    client = JobsClient.over_http(server.url, TOKEN)
+    job = client.submit(request("echo one of many"))["id"]
+    client.wait(job)
+    end_engines(server.home)
+    now = datetime.now(timezone.utc)
+    copy_back(server.home / "data", job, JOBS - 1, timedelta(milliseconds=1), now - timedelta(seconds=10))
+    client.list(limit=1)
+    start = time.perf_counter()
+    client.list(limit=100)
+    asked = (time.perf_counter() - start) * 1e3
     first, again = [], []
     for _ in range(3):
         with page_on(browser, server) as lab:

@@ -5,21 +5,17 @@ Beside it: the same stream, of another job that prints the same, read by `fetch`
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from paijupyter.client import JobsClient
 from tests.bench.places import request
 from tests.bench.rows import Row, sized
-from tests.browser.lab import TOKEN, Lab, Server, browser_path, page_on
-from tests.home import end_engines, places, until
+from tests.browser.lab import TOKEN, Lab, Server, browser_path, page_on, started_server
+from tests.home import until
 
 LINES = sized(1_000_000, 20_000)
 RUNS = 3
@@ -61,7 +57,7 @@ def run() -> list[Row]:
         return []
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright, _server() as server:
+    with sync_playwright() as playwright, started_server() as server:
         browser = playwright.chromium.launch(executable_path=browser_path())
         try:
             with page_on(browser, server) as lab:
@@ -98,18 +94,6 @@ def _measure(browser: Any, server: Server, lab: Lab) -> list[Row]:
         Row(held_words, more, NOTHING, "", "MB", "< 150 MB", more < 150),
         Row("log view: memory of the page's process more", most, NOTHING, "", "MB", "< 150 MB", most < 150),
     ]  # fmt: skip
-
-
-@contextmanager
-def _server() -> Iterator[Server]:
-    with tempfile.TemporaryDirectory(prefix="pjb", ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder), {**os.environ, **places(Path(folder))})
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
-            end_engines(Path(folder))
 
 
 def _waiting(client: JobsClient, text: Path) -> tuple[str, Path]:

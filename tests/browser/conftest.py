@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.gallery import write_index
-from tests.browser.lab import SCREENSHOTS, Lab, Server, browser_path, page_on
-from tests.home import end_engines, places
+from tests.browser.lab import SCREENSHOTS, Lab, Server, page_on, started_browser, started_server
 
 HERE = Path(__file__).parent
 
@@ -46,14 +43,8 @@ def jp_server_cleanup() -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Start one browser for all tests."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = browser_path()
-    if path is None:
-        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
+    with started_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -71,15 +62,8 @@ def lab(browser: Any, isolated_home: Path, request: pytest.FixtureRequest) -> It
 @pytest.fixture(scope="module")
 def shared_server(browser: Any) -> Iterator[Server]:
     """Start one JupyterLab for the tests of a module that leave it as they found it."""
-    home = Path(tempfile.mkdtemp(prefix="pjb"))
-    server = Server(home, {**os.environ, **places(home)})
-    server.start()
-    try:
+    with started_server() as server:
         yield server
-    finally:
-        server.stop()
-        end_engines(home)
-        shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture

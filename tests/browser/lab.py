@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -18,20 +19,50 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 
-from tests.home import until
+from tests.home import end_engines, places, until
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 HERE = Path(sys.executable)
 TOKEN = "a-token-for-tests"  # not a secret: the server lives as long as a test
 SECONDS = 60.0
 PATIENCE = 150_000  # milliseconds for a page to load on a machine that has much else to do
+DOCUMENT = """\
+protocolVersion: 2
+name: {name}
+type: job
+prerequisites:
+  - {{name: image, type: dockerimage, uri: python}}
+taskRoles:
+  worker:
+    instances: {instances}
+    dockerImage: image
+    resourcePerInstance: {{cpu: {cpu}, memoryMB: 64, gpu: 0}}
+    commands: [{command}]
+"""
 
 
 def browser_path() -> str | None:
     """Return the browser of this machine, if it has one."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
+
+
+@contextlib.contextmanager
+def started_browser() -> Iterator[Any]:
+    """Start the browser of this machine; a test is skipped where there is none."""
+    reason = "playwright is not installed: make test-browser"
+    sync_api = pytest.importorskip("playwright.sync_api", reason=reason)
+    program = browser_path()
+    if program is None:
+        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program)
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 class Server:
@@ -75,6 +106,28 @@ class Server:
             # garbage collection, which takes long on a loaded machine.
             self.process.kill()
             self.process.wait()
+
+
+@contextlib.contextmanager
+def started_server(page_config: Mapping[str, Any] | None = None) -> Iterator[Server]:
+    """Start a JupyterLab with a new home; both are gone afterwards.
+
+    Args:
+        page_config: what the page is configured with, such as ``disabledExtensions``.
+    """
+    with tempfile.TemporaryDirectory(prefix="pjb", ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        if page_config:
+            file = home / "config" / "labconfig" / "page_config.json"
+            file.parent.mkdir(parents=True)
+            file.write_text(json.dumps(page_config))
+        server = Server(home, {**os.environ, **places(home)})
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+            end_engines(home)
 
 
 class Lab:
@@ -186,6 +239,12 @@ class Lab:
         request = urllib.request.Request(address, json.dumps(body).encode(), headers, method="POST")
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())
+
+    def submit(self, name: str, command: str, *, instances: int = 1, cpu: float = 0) -> str:
+        """Submit a job of a command; return its id."""
+        document = DOCUMENT.format(name=name, command=json.dumps(command), instances=instances, cpu=cpu)
+        context = {"folder": "", "python": sys.executable}
+        return str(self.post("jobs", {"document": document, "context": context})["id"])
 
     def get(self, path: str) -> Any:
         """Ask the job server."""

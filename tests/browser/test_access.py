@@ -9,6 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.browser.forming import open_form
+
 FRONT_END = Path(__file__).parent.parent.parent / "labextension"
 AXE = FRONT_END / "node_modules" / "axe-core" / "axe.min.js"
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
@@ -146,11 +148,7 @@ def test_form_has_no_serious_fault(lab, axe):
     page = lab.page
     page.set_default_timeout(90_000)
     lab.open()
-    page.evaluate(
-        "args => window.jupyterapp.commands.execute('paijupyter:form', args)",
-        {"document": DOCUMENT.format(name="formed", command="'echo hi'"), "folder": ""},
-    )
-    form = page.locator(".jp-PaiForm")
+    form = open_form(lab, document=DOCUMENT.format(name="formed", command="'echo hi'"), folder="")
     form.locator(".jp-PaiPlan:not([aria-busy]) .jp-PaiPlan-verdict").wait_for()
     form.get_by_role("button", name="Copy the role worker").click()
     form.locator('[data-role="worker2"]').wait_for()

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.browser.forming import open_form
+
 DOCUMENT = """\
 protocolVersion: 2
 name: deutsch
@@ -54,11 +56,7 @@ def test_card_side_bar_and_form_speak_german(german, lab):
     side.get_by_text("heute (1)").wait_for()
     lab.shoot("german-light")
 
-    page.evaluate(
-        "args => window.jupyterapp.commands.execute('paijupyter:form', args)",
-        {"document": DOCUMENT, "folder": ""},
-    )
-    form = page.locator(".jp-PaiForm")
+    form = open_form(lab, document=DOCUMENT, folder="")
     form.locator(".jp-PaiForm-submit", has_text="2 Tasks einreichen").wait_for(timeout=90_000)
     form.get_by_role("heading", name="Wo er läuft").wait_for()
     form.get_by_label("Befehle").first.wait_for()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ while sum(os.path.exists(os.path.join(os.environ["GO"], f"up-{each}")) for each 
     time.sleep(0.05)
 if rank == 1:
     time.sleep(0.5)
-    print("Traceback: rank 1 gives up", flush=True)
+    print("".join(f"\\x1b[31m{each}\\x1b[0m" for each in "Traceback: rank 1 gives up"), flush=True)
     sys.exit(3)
 time.sleep(600)
 """
@@ -62,21 +61,7 @@ def submit(lab, name: str, script: str, instances: int = 1) -> str:
     go.mkdir()
     path = lab.root / f"{name}.py"
     path.write_text(script)
-    command = f"exec env GO={go} python {path}"
-    document = f"""\
-protocolVersion: 2
-name: {name}
-type: job
-prerequisites:
-  - {{name: image, type: dockerimage, uri: python}}
-taskRoles:
-  worker:
-    instances: {instances}
-    dockerImage: image
-    resourcePerInstance: {{cpu: 1, memoryMB: 64, gpu: 0}}
-    commands: ['{command}']
-"""
-    return lab.post("jobs", {"document": document, "context": {"folder": "", "python": sys.executable}})["id"]
+    return lab.submit(name, f"exec env GO={go} python {path}", instances=instances, cpu=1)
 
 
 def ended(lab, until, job: str) -> dict:
@@ -128,6 +113,11 @@ def test_ranks_are_folded_and_the_first_failure_is_found(shared_lab, page, until
     assert "jp-mod-failed" in row(log, "rank 1 speaks").get_attribute("class")
     assert "jp-mod-failed" not in row(log, "rank 0 speaks").get_attribute("class")
     lab.shoot("log-failure-light")
+    # Colours take no room: where lines are wrapped, this one is still one row.
+    log.get_by_role("button", name="Wrap").click()
+    log.locator(".jp-PaiLog-scroll.jp-mod-wrap").wait_for()
+    failed.locator(".jp-PaiLog-failure").wait_for()
+    log.get_by_role("button", name="Wrap").click()
     log.locator(".jp-PaiLog-scroll").press("Control+End")
     failed.wait_for(state="detached")
     log.locator(".jp-PaiLog-scroll").press("e")

@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.forming import open_form, stored_by
 from tests.openpai.server import OpenPai
 
 CANARY = "c4n4ry-password"
-STORED = """async () => {
-  const databases = [];
-  for (const {name} of await indexedDB.databases()) {
-    const database = await new Promise(resolve => {
-      const asked = indexedDB.open(name);
-      asked.onsuccess = () => resolve(asked.result);
-    });
-    for (const store of database.objectStoreNames) {
-      databases.push(await new Promise(resolve => {
-        const asked = database.transaction(store).objectStore(store).getAll();
-        asked.onsuccess = () => resolve(asked.result);
-      }));
-    }
-  }
-  return JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, databases,
-    document.documentElement.outerHTML, [...document.querySelectorAll('input')].map(each => each.value)]);
-}"""
 
 
 @pytest.fixture
@@ -43,12 +27,7 @@ def test_a_form_logs_in_at_its_profile_and_the_password_rests_nowhere(ring, serv
     settings = {"url": server.url, "callsPerMinute": 100_000}
     lab.post("profiles", {"name": "pai", "settings": {"kind": "openpai", **settings}})
     lab.open()
-    page.evaluate(
-        "args => window.jupyterapp.commands.execute('paijupyter:form', args)",
-        {"folder": "", "profile": "pai"},
-    )
-    form = page.locator(".jp-PaiForm")
-    form.wait_for()
+    form = open_form(lab, folder="", profile="pai")
     bar = form.locator(".jp-PaiLoginBar", has_text="Nobody is logged in at pai.")
     bar.wait_for(timeout=60_000)
     lab.shoot("login-bar-light")
@@ -70,7 +49,7 @@ def test_a_form_logs_in_at_its_profile_and_the_password_rests_nowhere(ring, serv
     assert [(method, url.split("/v1/")[1].split("?")[0]) for method, url in sent] == [
         ("POST", "profiles/pai/login")
     ]
-    assert CANARY not in page.evaluate(STORED)
+    assert CANARY not in stored_by(page)
     assert CANARY not in ring.read_text()  # an application's token is kept, not the password
     held = [file for file in lab.root.parent.rglob("*") if file.is_file() and not file.is_symlink()]
     assert not [file for file in held if CANARY.encode() in file.read_bytes()]

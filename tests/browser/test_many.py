@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime, timedelta, timezone
 
 from tests.browser.seeding import copy_back
 from tests.home import end_engines
 
-DOCUMENT = """\
-protocolVersion: 2
-name: NAME
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 0, memoryMB: 64, gpu: 0}
-    commands: ['COMMAND']
-"""
 MANY = 200
-
-
-def submit(lab, name: str, command: str) -> str:
-    document = DOCUMENT.replace("NAME", name).replace("COMMAND", command)
-    return lab.post("jobs", {"document": document, "context": {"folder": "", "python": sys.executable}})["id"]
 
 
 def test_two_hundred_jobs(lab, until):
     """T6, O33: only what can be seen is drawn; filter, keys and choice are for all of them."""
     page = lab.page
-    job = submit(lab, "many", "echo one of many")
+    job = lab.submit("many", "echo one of many")
     until(lambda: lab.get(f"jobs/{job}")["state"] == "succeeded", why="the first job to end")
     end_engines(lab.server.home)
     ended = datetime.now(timezone.utc) - timedelta(seconds=5)
     copy_back(lab.server.home / "data", job, MANY - 1, timedelta(milliseconds=20), ended)
     for number in range(3):
-        submit(lab, f"nap{number}", "sleep 600")
+        lab.submit(f"nap{number}", "sleep 600")
     until(lambda: len(lab.get("jobs?state=running")["jobs"]) == 3, why="three jobs to run")
     lab.open()
     page.wait_for_function("() => window.jupyterapp")

@@ -5,24 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 
 import nbformat
 import pytest
 
-DOCUMENT = """\
-protocolVersion: 2
-name: NAME
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: CPU, memoryMB: 64, gpu: 0}
-    commands: ['COMMAND']
-"""
 WAITS = """\
 %%paijob --name {name} --again
 import pathlib, time
@@ -30,12 +16,6 @@ print("waits", flush=True)
 while not pathlib.Path("{go}").exists():
     time.sleep(0.05)
 """
-
-
-def submit(lab, name: str, command: str, cpu: float = 0) -> str:
-    document = DOCUMENT.replace("NAME", name).replace("CPU", str(cpu)).replace("COMMAND", command)
-    context = {"folder": "", "python": sys.executable}
-    return lab.post("jobs", {"document": document, "context": context})["id"]
 
 
 def until_told(lab, until, job: str, state: str) -> None:
@@ -66,13 +46,13 @@ def test_each_state_is_the_same_after_a_reload(shared_lab, until):
     names = ["queued", "running", "failed", "succeeded", "stopped"]
     # First those that end: behind one that waits for the whole machine all others would wait too.
     commands = {"failed": "exit 3", "succeeded": "true", "stopped": "sleep 600"}
-    ended = [submit(lab, name, command) for name, command in commands.items()]
+    ended = [lab.submit(name, command) for name, command in commands.items()]
     lab.post(f"jobs/{ended[2]}/stop", {})
     for job, state in zip(ended, commands, strict=True):
         until_told(lab, until, job, state)
-    running = submit(lab, "running", wait, capacity)
+    running = lab.submit("running", wait, cpu=capacity)
     until_told(lab, until, running, "running")
-    queued = submit(lab, "queued", wait, capacity)
+    queued = lab.submit("queued", wait, cpu=capacity)
     notebook_of_cards(lab, "states.ipynb", [queued, running, *ended])
     lab.open("states.ipynb")
     states = ["waiting", *names[1:]]
@@ -126,7 +106,7 @@ def test_a_killed_engine_is_followed_by_another_and_the_page_sees_the_end(shared
     """S1: kill -9 of the engine; task and page go on, and the end is shown without a reload."""
     lab = shared_lab
     go = lab.root / "go-engine"
-    job = submit(lab, "engine", f"until [ -e {go} ]; do sleep 0.05; done")
+    job = lab.submit("engine", f"until [ -e {go} ]; do sleep 0.05; done")
     notebook_of_cards(lab, "engine.ipynb", [job])
     lab.open("engine.ipynb")
     lab.wait_state(lab.card(), "running")
@@ -145,7 +125,7 @@ def test_a_killed_engine_is_followed_by_another_and_the_page_sees_the_end(shared
 def test_what_one_tab_stops_the_other_shows(shared_lab, until):
     """Two tabs of one browser: card and list of both are the same, whichever of them acts."""
     lab = shared_lab
-    job = submit(lab, "tabs", "sleep 600")
+    job = lab.submit("tabs", "sleep 600")
     until_told(lab, until, job, "running")
     notebook_of_cards(lab, "tabs.ipynb", [job])
     lab.open("tabs.ipynb")

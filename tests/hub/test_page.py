@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.browser.lab import SCREENSHOTS, browser_path
+from tests.browser.lab import SCREENSHOTS, started_browser
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(900)]
 PATIENCE = 300_000  # milliseconds
@@ -27,18 +27,10 @@ def jp_server_cleanup() -> None:
 
 @pytest.fixture
 def page() -> Iterator[Any]:
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: make test-browser"
-    )
-    program = browser_path()
-    if program is None:
-        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program)
+    with started_browser() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(PATIENCE)
         yield page
-        browser.close()
 
 
 def test_a_cell_becomes_a_job_below_the_hub(hub: Any, page: Any) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.lab import Lab, Server, browser_path, page_on
+from tests.browser.lab import Lab, Server, page_on, started_browser
 from tests.home import places
 
 ROOT = Path(__file__).parents[2]
@@ -107,22 +107,14 @@ def test_it_is_listed_and_the_binder_accepts_it(python: Path, environment: dict[
 @pytest.fixture
 def lab(python: Path, environment: dict[str, str], isolated_home: Path) -> Iterator[Lab]:
     """Start JupyterLab from the environment of the wheel, and a page of a browser on it."""
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: make test-browser"
-    )
-    program = browser_path()
-    if program is None:
-        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
     server = Server(isolated_home, environment, python)
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program)
+    with started_browser() as browser:
         server.start()
         try:
             with page_on(browser, server) as lab:
                 yield lab
         finally:
             server.stop()
-            browser.close()
 
 
 def test_a_cell_becomes_a_job_with_a_live_card(lab: Lab) -> None:
