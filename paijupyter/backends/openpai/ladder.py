@@ -20,12 +20,15 @@ from paijupyter.backends.delivery.commits import Match, Mirror
 from paijupyter.backends.openpai import emit, head, payload
 from paijupyter.backends.openpai.emit import Carried
 from paijupyter.backends.openpai.settings import OpenPaiSettings
+from paijupyter.backends.told import tasks_of
 from paijupyter.errors import PaiJupyterError, Problem
 from paijupyter.protocol.quantities import format_memory
 
 _INSIDE = 512 * 1024
 """Bytes of a package that may still fit into a document; more are not tried."""
 _FEW = 3  # files that a message names
+_ADDRESS = 1024  # bytes of an address that only sending can tell, at most as a rule
+_SIGNATURE = 80  # bytes of a task's own part of it: 64 digits, with what stands around
 WORDS = {
     "document": "inside the document",
     "storage": "by storage `{storage}`, which this host has too",
@@ -100,12 +103,23 @@ def load(
         legs = tuple(each.now() for each in ways)
         found = Load(legs, _carried(job, name, settings, legs, {}, {}), tuple(dict.fromkeys(problems)))
         size = len(emit.text_of(job, name, settings, secrets, found.carried).encode())
+        size += _told_later(job, settings, found.carried)
         if size <= emit.LARGEST:
             return found
         largest = max(legs, key=lambda leg: leg.inside, default=None)
         if largest is None or not largest.inside:
             raise _too_long(size)
         ways[largest.number].give_up()
+
+
+def _told_later(job: Job, settings: OpenPaiSettings, carried: Carried) -> int:
+    """Return about how many bytes the document gets that only sending can tell."""
+    size = _ADDRESS * len(carried.urls)
+    if carried.outputs is not None:
+        size += _ADDRESS
+        if outputs_way(settings) == "object":
+            size += sum(_SIGNATURE + len(task.key) for task in tasks_of(job))
+    return size
 
 
 class _Ways:
@@ -300,7 +314,7 @@ def _carried(
     spec = payload.spec_of(job, settings, told, kept_folder(name, settings))
     inside = [(leg.number, leg.package) for leg in legs if leg.way == "document"]
     beside = [(leg.number, leg.package, leg.match.beside) for leg in legs if leg.match]
-    # What only sending can tell is as long as this.
+    # What only sending can tell; `load` has kept room for it.
     shown = {leg.number: "" for leg in legs if leg.way in ("object", "webhdfs", "git")}
     shared = settings.shared
     more = [{"name": shared.name, "path": shared.mount_path}] if shared else []

@@ -8,6 +8,7 @@ import hashlib
 import io
 import tarfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from staging import document, make_job, role
 
 from paijupyter.backends.base import Job, Place, Profile
-from paijupyter.backends.openpai import emit, head, ladder, payload
+from paijupyter.backends.openpai import emit, head, ladder, payload, returning
 from paijupyter.backends.openpai.settings import OpenPaiSettings, settings_of
 from paijupyter.errors import PaiJupyterError
 from paijupyter.protocol.checking import check
@@ -135,6 +136,26 @@ def test_a_large_package_needs_another_way(place: Place, tmp_path: Path) -> None
     load = ladder.load(job, job.name, settings(**shared), {}, None)
     assert [leg.way for leg in load.legs] == ["storage"]
     assert len(text.encode()) <= emit.LARGEST
+
+
+def test_addresses_for_outputs_have_room(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P15, P24: they are written last, one for each task; what was planned inside the document still fits."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    profile = settings(packageObject={"bucket": "b", "endpoint": "https://s3.example"})
+    extras = {"paijupyter": {"version": 1, "outputs": ["out/"]}}
+    ways = []
+    for size in range(4_000, 44_000, 4_000):
+        blob = hashlib.shake_256(b"noise").digest(size)
+        source = document({"worker": role("true", instances=200)}, extras=extras)
+        job = make_job(place, source, {"data.bin": blob})
+        load = ladder.load(job, job.name, profile, {}, None)
+        ways.append(load.legs[0].way)
+        outputs = returning.told(job, job.name, profile)
+        urls = dict.fromkeys(load.carried.urls, "https://s3.example/" + "u" * 600)
+        whole = replace(load.carried, outputs=outputs, urls=urls)
+        assert len(emit.text_of(job, job.name, profile, {}, whole).encode()) <= emit.LARGEST
+    assert set(ways) == {"document", "object"}
 
 
 @pytest.mark.asyncio
