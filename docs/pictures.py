@@ -1,7 +1,7 @@
 """Make the pictures of the documentation from those that the browser tests have left (``make test-browser``).
 
 Usage: python docs/pictures.py. The shot `form-light` of a test becomes `_static/lab-form-light.png`:
-of few colours, so that the repository stays small. Pillow comes with matplotlib, with the environment of the tests.
+of few colours, so that the repository stays small. Pillow comes with matplotlib.
 """
 
 from __future__ import annotations
