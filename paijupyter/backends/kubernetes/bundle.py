@@ -1,7 +1,7 @@
 """Experiments of a group that differ by nothing but values: one Indexed Job, an index for each of them. Pure.
 
-The cluster then makes one object instead of six for each job. Each stays a job of its own: its index's pod is
-its task, and what is tried again is an attempt of its own, with objects of its own.
+The cluster then makes one object instead of three or more for each job. Each stays a job of its own: its
+index's pod is its task, and what is tried again is an attempt of its own, with objects of its own.
 """
 
 from __future__ import annotations
