@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from paijupyter.client.streams import objects
 from paijupyter.client.transport import quoted
 from paijupyter.client.verbs import Reply
 from paijupyter.errors import UsageProblem
@@ -28,6 +29,8 @@ def run_command(
         UsageProblem: no command, or too much input.
         PaiJupyterError: the job does not run, or its place cannot do that.
     """
+    if command[:1] == ["--"]:  # as kubectl and docker are used
+        command = command[1:]
     if not command:
         raise UsageProblem("Argument `command` is missing.", "Write it after the job: exec last nvidia-smi")
     if len(stdin) > _LARGEST_INPUT:
@@ -39,15 +42,11 @@ def run_command(
         body["stdin"] = base64.b64encode(stdin).decode("ascii")
     path, content = quoted("jobs", ref, "exec"), json.dumps(body).encode()
     with client.open("POST", path, body=content, headers={"Content-Type": "application/json"}) as answer:
-        rest = b""
-        while piece := answer.piece():
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in filter(bytes.strip, lines):
-                frame = json.loads(line)
-                if "exit" in frame:
-                    yield "exit", str(frame["exit"]).encode()
-                else:
-                    yield frame["stream"], base64.b64decode(frame["data"])
+        for frame in objects(answer):
+            if "exit" in frame:
+                yield "exit", str(frame["exit"]).encode()
+            else:
+                yield frame["stream"], base64.b64decode(frame["data"])
 
 
 def forward(client: JobsClient, ref: str, port: str, task: str | None = None) -> Mapping[str, Any]:

@@ -113,7 +113,7 @@ def merged_log(
         try:
             query = {"follow": follow, **start}
             with client.open("GET", quoted("jobs", ref, "logs"), query, seconds=_SILENCE_SECONDS) as answer:
-                for frame in _objects(answer):
+                for frame in objects(answer):
                     cursor = frame["cursor"]
                     patience.progress()
                     yield LogChunk(frame["task"], frame["attempt"], frame["text"])
@@ -146,7 +146,7 @@ def _events(client: JobsClient, last: int, *, follow: bool) -> Iterator[dict[str
         try:
             query = {"since": last, "follow": follow}
             with client.open("GET", "/v1/events", query, seconds=_SILENCE_SECONDS) as answer:
-                for event in _objects(answer):
+                for event in objects(answer):
                     last = event["seq"]
                     resumed = True
                     patience.progress()
@@ -180,7 +180,7 @@ def until(client: JobsClient, since: int, end: float | None) -> Iterator[dict[st
         PaiJupyterError: ``events-gone`` if the number is too old.
     """
     with client.open("GET", "/v1/events", {"since": since, "follow": True}) as answer:
-        yield from _objects(answer, end)
+        yield from objects(answer, end)
 
 
 def wait_for(client: JobsClient, ref: str, timeout: float | None) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _final_view(
         return view
     try:
         with client.open("GET", "/v1/events", {"since": since, "follow": True}) as answer:
-            for event in _objects(answer, end):
+            for event in objects(answer, end):
                 if event["type"] == "job" and event["job"]["id"] == view["id"] and is_final(event["job"]):
                     return dict(event["job"])
                 if event["type"] == "deleted" and event["id"] == view["id"]:
@@ -230,7 +230,7 @@ def _final_view(
     return None
 
 
-def _objects(answer: Answer, end: float | None = None) -> Iterator[dict[str, Any]]:
+def objects(answer: Answer, end: float | None = None) -> Iterator[dict[str, Any]]:
     """Yield the objects of an NDJSON answer, until a time at most; a problem among them is raised."""
     rest = b""
     while True:

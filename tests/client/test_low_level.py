@@ -15,6 +15,7 @@ import pytest
 from paijupyter import paths
 from paijupyter.client import start, streams
 from paijupyter.client.client import JobsClient
+from paijupyter.client.entering import run_command
 from paijupyter.client.pull import _target
 from paijupyter.client.transport import HttpTransport, Unreachable
 from paijupyter.errors import InvalidDocument, PaiJupyterError
@@ -416,3 +417,17 @@ def test_a_server_that_hangs_is_not_asked_again(client, monkeypatch):
     finally:
         os.kill(pid, signal.SIGCONT)
     assert client.profiles()
+
+
+def test_a_command_in_a_task_tells_its_output_and_its_end(client: JobsClient, job: Path) -> None:
+    """P24: `exec JOB -- COMMAND`, as with kubectl, is the command."""
+    assert list(run_command(client, job.name, ["--", "echo", "a"], stdin=b"!")) == [
+        ("stdout", b"echo a!"),
+        ("exit", b"3"),
+    ]
+
+
+def test_a_command_that_cannot_run_is_a_sentence(client: JobsClient, job: Path) -> None:
+    """The answer has begun by then: what is wrong is its last object."""
+    with pytest.raises(PaiJupyterError, match="Program `nothing` does not exist"):
+        list(run_command(client, job.name, ["nothing"]))

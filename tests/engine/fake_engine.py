@@ -55,6 +55,16 @@ class FakeEntrances:
                 return {"task": task, "port": each["port"], "local": each.get("local", each["port"])}
         raise NotFound("Port", f"{task} {port}")
 
+    async def exec(
+        self, ref: str, task: str | None, command: Sequence[str], stdin: bytes
+    ) -> AsyncIterator[tuple[str, bytes]]:
+        """Say what was asked; a program `nothing` is not there, which shows after the answer has begun."""
+        self._service.get(ref)
+        yield "stdout", " ".join(command).encode() + stdin
+        if command[0] == "nothing":
+            raise NotFound("Program", command[0])
+        yield "exit", b"3"
+
 
 class FakeWholeLogs:
     """Satisfies ``paijupyter.engine.service.WholeLogs``."""
