@@ -10,7 +10,7 @@ from paijupyter.client import tables
 from paijupyter.client.sources import Origin
 from paijupyter.client.submission import Ask, again
 from paijupyter.client.verbs import Reply, find
-from paijupyter.errors import UsageProblem
+from paijupyter.errors import InvalidDocument, UsageProblem
 
 if TYPE_CHECKING:
     from paijupyter.client.client import JobsClient
@@ -115,15 +115,32 @@ def _test(settings: SettingsClient, name: str, options: Namespace) -> Reply:
 
 
 def _pairs(options: Namespace) -> dict[str, Any]:
-    from paijupyter.protocol.parameters import typed_value
-
     found = {}
     for text in options.set:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise UsageProblem("Option `--set` needs KEY=VALUE.")
-        found[key.strip()] = typed_value(value)
+        found[key.strip()] = _value(key.strip(), value.strip())
     return found
+
+
+def _value(key: str, text: str) -> Any:
+    """Read the value of a setting; a mapping or a list is written as in YAML, on one line."""
+    from paijupyter.protocol.document import parse_values
+    from paijupyter.protocol.parameters import typed_value
+
+    if text[:1] not in ("{", "["):
+        return typed_value(text)
+    try:
+        values, _, problems = parse_values(f"value: {text}")
+    except InvalidDocument as error:
+        problems = error.problems
+    if problems:
+        why = f"{problems[0].message.rstrip('.')}."
+        raise UsageProblem(
+            f"Value of `{key}` cannot be read: {why}", "Write it like {name: value, other: [1, 2]}."
+        )
+    return values["value"]
 
 
 _PROFILE: Mapping[str, Callable[[SettingsClient, str, Namespace], Reply]] = {

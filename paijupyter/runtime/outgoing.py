@@ -41,7 +41,8 @@ def waiting(folder: str) -> "Tuple[int, int]":
 def announced(folder: str) -> str:
     """Return the line of the log that says that outputs wait; "" if there are none."""
     count, size = waiting(folder)
-    return "Outputs wait to be fetched: %d files, %d bytes." % (count, size) if count else ""
+    files = "1 file" if count == 1 else "%d files" % count
+    return "Outputs wait to be fetched: %s, %d bytes." % (files, size) if count else ""
 
 
 def are_taken(spec: "Spec") -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from paijupyter.client import verbs
 from paijupyter.client.client import JobsClient
@@ -100,6 +101,17 @@ def test_a_value_as_an_argument_is_refused_and_not_repeated(ring, words):
 def test_a_value_that_cannot_be_stored_is_refused(ring, value):
     with pytest.raises(PaiJupyterError, match="nothing was stored"):
         run("secret", "set", "HF", ask=lambda prompt: value)
+
+
+def test_a_setting_may_be_a_mapping(isolated_home):
+    """O3: storages and registries are mappings; nobody has to look for the file to write one."""
+    run("profile", "add", "here", "--set", 'storages={team: {path: "/mnt/team", readOnly: true}}')
+    text = (isolated_home / "config" / "paijupyter" / "profiles.yaml").read_text()
+    assert yaml.safe_load(text)["profiles"]["here"]["storages"] == {
+        "team": {"path": "/mnt/team", "readOnly": True}
+    }
+    with pytest.raises(UsageProblem, match="Value of `storages` cannot be read"):
+        run("profile", "edit", "here", "--set", "storages={team: ")
 
 
 def test_no_keyring_says_so_before_it_asks_and_says_what_works():

@@ -87,7 +87,7 @@ def test_a_failed_pod_leaves_last(make_job, until):
     )
     job.spec["env"]["GO"] = str(job.home / "go")
     first, second = (pod.start() for pod in job.pods.values())
-    until(lambda: "Outputs wait to be fetched: 1 files, 2 bytes." in second.log)
+    until(lambda: "Outputs wait to be fetched: 1 file, 2 bytes." in second.log)
     assert not first.ended
     assert first.record["code"] == 5, "the record is there all the same"
     second.outputs("taken")
