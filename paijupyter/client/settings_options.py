@@ -22,7 +22,7 @@ PROFILE_VERB = Verb(
         Option("--kind", "With add: the kind of place, for example local", metavar="KIND", default="local"),
         Option(
             "--set",
-            "With add and edit: a setting; a credential only by reference: token=keyring:NAME",
+            "With add and edit: a setting, {a: b} a mapping; a credential by reference: token=keyring:NAME",
             kind="list",
             metavar="KEY=VALUE",
             default="none",

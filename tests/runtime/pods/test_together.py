@@ -267,7 +267,11 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._to))
+                try:
+                    far = socket.create_connection(("127.0.0.1", self._to))
+                except OSError:  # the board is not there yet; who asks for it asks again
+                    near.close()
+                    continue
                 self._open += [near, far]
                 self.accepted += 1
                 for one, other in ((near, far), (far, near)):
