@@ -30,19 +30,28 @@ class Rehearsal:
 
     def __init__(self, transport: KubeTransport) -> None:
         self._transport = transport
-        self._answers: dict[str, tuple[float, tuple[Problem, ...]]] = {}
+        self._answers: dict[str, tuple[float, asyncio.Task[tuple[Problem, ...]]]] = {}
 
     async def problems(self, job: Job, cluster: Cluster, objects: Sequence[Object]) -> tuple[Problem, ...]:
         """Return what the server has against the objects; what it may not be asked is left out."""
+        now = time.monotonic()
+        self._answers = {key: each for key, each in self._answers.items() if now - each[0] < _FRESH}
         key = _key(job, objects)
-        at, found = self._answers.get(key, (-_FRESH, ()))
-        if time.monotonic() - at < _FRESH:
-            return found
+        if key not in self._answers:
+            asked = asyncio.create_task(self._ask_all(cluster, objects))
+            asked.add_done_callback(lambda done: self._forget_failed(key, done))
+            self._answers[key] = (now, asked)
+        # Goes on if one of those who wait is cancelled: all of a batch are planned at once, and wait for it.
+        return await asyncio.shield(self._answers[key][1])
+
+    def _forget_failed(self, key: str, done: asyncio.Task[tuple[Problem, ...]]) -> None:
+        if done.cancelled() or done.exception() is not None:
+            self._answers.pop(key, None)
+
+    async def _ask_all(self, cluster: Cluster, objects: Sequence[Object]) -> tuple[Problem, ...]:
         asked = [*objects, *(_pods(objects) if cluster.may("create", "pods") is not False else ())]
         answers = await asyncio.gather(*(self._ask(each) for each in asked))
-        found = tuple(dict.fromkeys(problem for answer in answers for problem in answer))
-        self._answers = {key: (time.monotonic(), found)}
-        return found
+        return tuple(dict.fromkeys(problem for answer in answers for problem in answer))
 
     async def _ask(self, thing: Object) -> list[Problem]:
         await self._transport.open()
@@ -96,6 +105,10 @@ def _pods(objects: Sequence[Object]) -> list[Object]:
 
 
 def _key(job: Job, objects: Sequence[Object]) -> str:
+    """Return what is the same for jobs that the cluster answers alike: all but names and the experiment."""
     text = json.dumps([each for each in objects if each["kind"] != "ConfigMap"], sort_keys=True)
-    plain = text.replace(names.base(job.name), "NAME").replace(labels.of_job(job)[labels.JOB], "ID")
+    marks = labels.of_job(job)
+    for own in (labels.EXPERIMENT, labels.JOB):
+        text = text.replace(json.dumps({own: marks.get(own)})[1:-1], "")
+    plain = text.replace(names.base(job.name), "NAME").replace(marks[labels.JOB], "ID")
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +262,26 @@ async def test_who_may_not_create_pods_may_still_plan(server: ApiServer, transpo
     no = 'pods is forbidden: User "ada" cannot create resource "pods" in API group ""'
     store.refuse[f"POST {core('pods', namespace='team')}"] = answering(status(403, "Forbidden", no), 403)
     assert await Rehearsal(transport).problems(JOB, Cluster(), one_job()) == ()
+
+
+@pytest.mark.asyncio
+async def test_experiments_that_are_planned_at_once_are_asked_about_once(
+    server: ApiServer, transport: KubeTransport
+) -> None:
+    """They differ by name and by the label of the experiment; none waits for its own answer."""
+    Store(server)
+    rehearsal = Rehearsal(transport)
+    one = job_of({"worker": role()})
+    jobs = [
+        replace(one, id=f"id{key}", name=f"train-abc{key}", group="g", experiment=str(key))
+        for key in range(100, 120)
+    ]
+    found = await asyncio.gather(*(rehearsal.problems(job, Cluster(), one_job(job)) for job in jobs))
+    assert found == [()] * 20
+    assert server.count(f"POST {JOBS}") == 1
+    other = replace(job_of({"worker": role(3)}), group="g", experiment="7")
+    await rehearsal.problems(other, Cluster(), one_job(other))
+    assert server.count(f"POST {JOBS}") == 2, "another shape is another question"
 
 
 @pytest.mark.asyncio
