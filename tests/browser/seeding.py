@@ -10,15 +10,14 @@ _DIGITS = "234567abcdefghijklmnopqrstuvwxyz"  # as in ids of jobs: base32, in th
 _FACTS = ("document.yaml", "submitted.yaml", "commands.json")
 
 
-def copy_back(data: Path, job: str, count: int, apart: timedelta, until: datetime) -> list[str]:
+def copy_back(data: Path, job: str, count: int, apart: timedelta) -> list[str]:
     """Copy a job's folder; return the copies' names, latest first. The engine must not run meanwhile.
 
     Args:
         data: the data folder.
         job: id of a job that has ended.
         count: how many copies.
-        apart: time from one copy's submission to that before.
-        until: when the latest copy was submitted, in UTC.
+        apart: time from each submission to the one before; the first copy's is before the job's own.
     """
     pattern = data / "jobs" / job
     facts = json.loads((pattern / "job.json").read_text())
@@ -27,7 +26,7 @@ def copy_back(data: Path, job: str, count: int, apart: timedelta, until: datetim
     began = _moment(facts["submittedAt"])
     names = []
     for number in range(count):
-        way = until - number * apart - began
+        way = -(number + 1) * apart
         name = f"{facts['shortName']}-{number:06}"
         folder = data / "jobs" / _id(began + way, number)
         (folder / "tasks").mkdir(parents=True)

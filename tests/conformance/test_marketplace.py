@@ -25,10 +25,14 @@ from paijupyter.errors import has_errors
 from paijupyter.protocol import check, read
 from tests.openpai.server import OpenPai
 
-# Without a PATH no program is found, and this says what it would have been given.
+# Without a PATH no program is found, and this says what it would have been given. The second one of a pipe reads
+# to the end, as the real ones do: else the first one would fail now and then.
 _REHEARSAL = """\
 PATH=/nowhere
-command_not_found_handle() { printf '%s' "$1"; shift; printf ' [%s]' "$@"; echo; }
+command_not_found_handle() {
+  printf '%s' "$1"; shift; printf ' [%s]' "$@"; echo
+  [[ ! -p /dev/stdin ]] || while read -r; do :; done
+}
 cd() { echo "cd [$1]"; }
 """
 _VARIABLES = {
@@ -49,6 +53,7 @@ def rehearsed(command: str) -> list[str]:
     found = subprocess.run(
         [bash, *options, "-c", _REHEARSAL + command],
         env=_VARIABLES,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from paijupyter.client.storages import split
 from paijupyter.data.storages import Storage, existing, inside, listed, removed, storages_of, used_by
 from paijupyter.errors import PaiJupyterError, UsageProblem
 from paijupyter.protocol import read
+from tests.home import until
 
 _PART = st.one_of(
     st.sampled_from(["..", ".", "", "in", "out", "up", "file", "a b", "...", "..a"]), st.text(max_size=6)
@@ -269,6 +271,12 @@ def test_an_upload_goes_on_where_it_broke_off(profile: Callable[..., Path], tmp_
         client.storages().put(source, "team", "sets/big", broken)
     assert not (root / "sets/big").exists()
     assert client.storages().entries("team", "sets") == []
+    sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
+    whole = {"path": "sets/big", "size": 4_000_000, "sha256": sha256}
+    uploads = "/v1/storages/team/uploads"
+    until(
+        lambda: client.ask("POST", uploads, {"profile": None}, whole)["offset"], why="what was sent to come"
+    )
     seen: list[int] = []
     client.storages().put(source, "team", "sets/big", lambda done, total: seen.append(done))
     assert (root / "sets/big").read_bytes() == source.read_bytes()
