@@ -25,8 +25,8 @@ from paijupyter.errors import has_errors
 from paijupyter.protocol import check, read
 from tests.openpai.server import OpenPai
 
-# Without a PATH no program is found, and this says what it would have been given. The second one of a pipe reads
-# to the end, as the real ones do: else the first one would fail now and then.
+# Without a PATH no program is found, and this says what it would have been given. The second one of a pipe
+# reads to the end, as the real ones do: else the first one would fail now and then.
 _REHEARSAL = """\
 PATH=/nowhere
 command_not_found_handle() {
