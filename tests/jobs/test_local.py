@@ -35,8 +35,8 @@ with open(os.environ["PAI_METRICS_FILE"], "a") as file:
     file.write(json.dumps({"loss": float(sys.argv[1])}) + "\\n")
 with open(os.path.join(os.environ["PAI_OUTPUT_DIR"], "model.txt"), "w") as file:
     file.write("weights")
-if os.path.exists("wait"):
-    time.sleep(600)
+if os.path.exists("wait") or os.environ["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"] != "0":
+    time.sleep(600)  # else the peer may fail, and end this task, before it has told anything
 import does_not_exist
 """
 
