@@ -8,28 +8,24 @@ import { Widget } from '@lumino/widgets';
 import { CommandIDs, errorText, IContext, saveBlob } from './context';
 import { Button, h, rich, setText } from './dom';
 import { pickJob, saveDefaults } from './formactions';
-import { FormApi, IPackage, IPlan, IProfile, IRow, ISubmission, ITested } from './formapi';
+import { FormApi, IProfile, IRow, ISubmission, ITested } from './formapi';
 import { FormDocument, valueAt } from './formdocument';
 import { Importer, withheld } from './formimport';
 import { offersOf } from './formoffers';
 import { FormParts } from './formparts';
 import { again, IFormArguments, IFormStart } from './formstart';
+import { IAnswer, Submission } from './formsubmission';
 import { confirm } from './formsubmit';
 import { Tabs } from './formtabs';
 import { inWords } from './formtexts';
 import { LoginBar } from './loginbar';
 import { IProblem } from './model';
-import { Planner, withLines, worstFirst } from './planner';
+import { Planner, withLines } from './planner';
 import { PlanView, tasksText } from './planview';
 import { YamlView } from './yamlview';
 
 /** Longer than a field waits before it tells what was typed. */
 const TYPING_MILLISECONDS = 800;
-
-interface IAnswer {
-  plan: IPlan;
-  problems: IProblem[];
-}
 
 export class FormView extends Widget {
   /** Resolved when the fields show what the document says. */
@@ -48,10 +44,8 @@ export class FormView extends Widget {
     this.addClass('jp-PaiForm');
     const { trans } = context;
     this._trans = trans;
-    this._profile = start.profile;
-    this._package = start.package;
-    this._data = start.data;
     this._document = new FormDocument(api, start.document);
+    this._submission = new Submission(api, start, this._document, () => this._parts.references);
     this._parts = new FormParts(inWords(rows, trans), {
       api,
       trans,
@@ -75,8 +69,8 @@ export class FormView extends Widget {
       this._planner.later();
     });
     this._planner = new Planner<ISubmission, IAnswer>(
-      () => this._document.idle().then(() => (this._document.broken ? null : this._submission())),
-      question => this._ask(question),
+      () => this._submission.question(),
+      question => this._submission.plan(question),
       (answer, error) => this._take(answer, error)
     );
     this._yaml =
@@ -128,7 +122,7 @@ export class FormView extends Widget {
       const { patch } = withheld(values);
       this._draft = patch.length ? (await this.api.edit(text, patch)).text : text;
     }
-    const [document, profile, secrets] = [this._draft, this._profile, this._parts.references];
+    const [document, profile, secrets] = [this._draft, this._submission.profile, this._parts.references];
     return again(this.given, this.start, {
       document,
       profile,
@@ -233,45 +227,11 @@ export class FormView extends Widget {
     this._drawSubmit();
   }
 
-  private _submission(): ISubmission {
-    const secrets = Object.fromEntries(
-      Object.entries(this._parts.references).map(([name, reference]) => [name, { reference }])
-    );
-    return {
-      document: this._document.text,
-      profile: this._profile,
-      package: this._package,
-      data: this._data,
-      secrets,
-      context: this.start.context,
-      ...(this.start.resumeFrom ? { resumeFrom: this.start.resumeFrom } : {})
-    };
-  }
-
-  private async _ask(question: ISubmission): Promise<IAnswer> {
-    const { folder } = this.start.context;
-    let found: IProblem[] = [];
-    // Files named as data travel like the package: what the plan says of them needs them there.
-    if (folder !== undefined && Array.isArray(valueAt(this._document.values, '/extras/paijupyter/data'))) {
-      const taken = await this.api.takeData(question.document, folder);
-      this._data = { ...this.start.data, ...taken.data };
-      question = { ...question, data: this._data };
-      found = taken.problems;
-    }
-    const plan = await this.api.plan(question);
-    const known = new Set(found.map(each => each.path));
-    const rest = plan.problems.filter(each => each.code !== 'data-not-sent' || !known.has(each.path));
-    return {
-      plan,
-      problems: worstFirst([...found, ...(this._pack?.problems ?? []), ...rest])
-    };
-  }
-
   private _take(answer: IAnswer | null, error: unknown): void {
     this._answer = answer;
     const problems = answer?.problems ?? this._document.problems;
     if (answer) {
-      this._plan.show(answer.plan, problems, this._pack);
+      this._plan.show(answer.plan, problems, this._submission.pack);
       this._yaml?.complain(withLines(problems), this._trans);
     } else {
       this._plan.fail(problems, error);
@@ -297,30 +257,30 @@ export class FormView extends Widget {
     setText(this._submit.node, said ? trans.__('Submit %1', said) : trans.__('Submit'));
   }
 
-  /** Package the folder, unless the package is given. */
+  /** Look at the files that travel, then at the plan. */
   private async _repack(): Promise<void> {
-    const { folder } = this.start.context;
-    if (this.start.package === null && folder !== undefined) {
-      try {
-        this._pack = await this.api.package(folder);
-        this._package = this._pack.sha256;
-      } catch (error) {
-        this._say(errorText(error));
-      }
+    try {
+      await this._submission.packFolder();
+    } catch (error) {
+      this._say(errorText(error));
     }
     this._planner.later();
     this._drawStale();
   }
 
   private _choose(profile: string | null): void {
-    this._profile = profile;
+    this._submission.profile = profile;
     this._test();
     this._later();
   }
 
+  private get _profileName(): string | undefined {
+    return this._submission.profile ?? this.profiles.find(each => each.default)?.name;
+  }
+
   /** Ask what the profile has; the form is there before the answer. */
   private _test(refresh = false): void {
-    const name = this._profile ?? this.profiles.find(each => each.default)?.name;
+    const name = this._profileName;
     if (!name) {
       return;
     }
@@ -334,7 +294,7 @@ export class FormView extends Widget {
         capabilities: null
       }))
       .then(found => {
-        if (!this.isDisposed && name === (this._profile ?? this.profiles.find(each => each.default)?.name)) {
+        if (!this.isDisposed && name === this._profileName) {
           this._parts.has(found);
         }
       })
@@ -357,10 +317,7 @@ export class FormView extends Widget {
       if (this.start.package === null) {
         await this._repack(); // What travels is what is there now, also if it was saved a moment ago.
       }
-      const submission = { ...this._submission(), secrets };
-      const job = this.start.clones
-        ? await this.api.clone(this.start.clones, submission)
-        : await this.api.submit(submission);
+      const job = await this._submission.send(secrets);
       this.context.store.take(job);
       this._keep();
       this._say(this._trans.__('%1 is submitted.', job.name));
@@ -395,7 +352,7 @@ export class FormView extends Widget {
   }
 
   private async _saveDefaults(): Promise<void> {
-    const profile = this._answer?.plan.profile ?? this._profile;
+    const profile = this._answer?.plan.profile ?? this._submission.profile;
     try {
       this._say(await saveDefaults(profile, this._parts.image(), this.api, this._trans));
     } catch (error) {
@@ -409,6 +366,7 @@ export class FormView extends Widget {
 
   private readonly _trans: TranslationBundle;
   private readonly _document: FormDocument;
+  private readonly _submission: Submission;
   private readonly _parts: FormParts;
   private readonly _login: LoginBar;
   private readonly _plan: PlanView;
@@ -417,10 +375,6 @@ export class FormView extends Widget {
   private readonly _submit: Button;
   private readonly _undo: Button;
   private readonly _tabs: Tabs;
-  private _profile: string | null;
-  private _package: string | null;
-  private _pack: IPackage | null = null;
-  private _data: Record<string, string>;
   private _answer: IAnswer | null = null;
   private _kept: string | null = null;
   private _draft = '';
