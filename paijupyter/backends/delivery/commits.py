@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -26,14 +27,16 @@ from paijupyter.backends.delivery.stores import GitRemote
 from paijupyter.errors import PaiJupyterError
 
 _COMMITS = 100  # of all branches, the newest
-_FRESH = 60.0  # seconds for which the remote is not asked again
-_SECONDS = 120.0  # until a remote that is silent is given up
+_FRESH = 60.0  # seconds for which the remote is not asked again, also if it was silent
+_HEARD = 10.0  # seconds within which it says what it has; a plan waits for that
+_SECONDS = 120.0  # until a fetch from one that has answered is given up
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",  # no ext::, which would run a command
     "GIT_NO_LAZY_FETCH": "1",
     "LC_ALL": "C",
 }
+_NOTHING = f"it has said nothing for {_HEARD:.0f} seconds"
 _NOBODY: Mapping[str, str] = {}
 _BLOB_MODES = {b"100664": "100644"}  # what git wrote in its first years
 
@@ -81,11 +84,13 @@ class Mirror:
         self._folder = folder / hashlib.sha256(remote.url.encode()).hexdigest()[:16]
         self._lock = threading.Lock()
         self._asked_at = -_FRESH
+        self._silent = False
 
     def nearest(self, package: Package) -> Match | None:
         """Return the commit that has most of the package; None where none has anything of it.
 
-        The remote is asked if no commit that is known here has all of it.
+        The remote is asked if no commit that is known here has all of it. One that says nothing is given up
+        after seconds, and for a while not asked again.
 
         Raises:
             PaiJupyterError: ``git-remote`` if it cannot be asked.
@@ -94,15 +99,21 @@ class Mirror:
         try:
             with self._lock:
                 found = self._among(files) if (self._folder / "HEAD").exists() else None
-                if (found is None or found.beside) and time.monotonic() - self._asked_at >= _FRESH:
+                if found is not None and not found.beside:
+                    return found
+                if time.monotonic() - self._asked_at >= _FRESH:
                     self._ask()
                     found = self._among(files)
+                elif self._silent:
+                    raise self._failed(_NOTHING)
                 return found
         except FileNotFoundError:
             raise self._failed("git is not installed on this host") from None
         except subprocess.CalledProcessError as error:
             raise self._failed(_said(error.stderr)) from None
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired:
+            raise self._failed(_NOTHING if self._silent else f"it took more than {_SECONDS:.0f} s") from None
+        except OSError as error:
             raise self._failed(str(error)) from None
 
     def place(self) -> dict[str, str]:
@@ -122,11 +133,21 @@ class Mirror:
             subprocess.run(
                 ["git", "init", "--quiet", "--bare", "--", self._folder], check=True, capture_output=True
             )
+        self._listen(login)
         try:
             self._git([*fetch, "--filter=blob:none", "--", self._remote.url, *refs], login=login)
         except subprocess.CalledProcessError:  # a server without filters, most often
             self._git([*fetch, "--", self._remote.url, *refs], login=login)
         self._asked_at = time.monotonic()
+
+    def _listen(self, login: Mapping[str, str]) -> None:
+        """Ask what the remote has, which it says at once, or is silent."""
+        try:
+            self._git(["ls-remote", "--quiet", "--", self._remote.url], login=login, seconds=_HEARD)
+        except subprocess.TimeoutExpired:
+            self._silent, self._asked_at = True, time.monotonic()
+            raise
+        self._silent = False
 
     def _among(self, files: Files) -> Match | None:
         best: tuple[int, str, tuple[str, ...], Files] | None = None
@@ -183,16 +204,28 @@ class Mirror:
             return str(found or "")
         return ""
 
-    def _git(self, arguments: Sequence[str], given: bytes = b"", login: Mapping[str, str] = _NOBODY) -> bytes:
-        done = subprocess.run(
-            ["git", "--git-dir", str(self._folder), *arguments],
-            input=given,
-            capture_output=True,
-            check=True,
-            timeout=_SECONDS,
-            env={"GIT_SSH_COMMAND": "ssh -oBatchMode=yes", **os.environ, **_ENVIRONMENT, **login},
-        )
-        return done.stdout
+    def _git(
+        self,
+        arguments: Sequence[str],
+        given: bytes = b"",
+        login: Mapping[str, str] = _NOBODY,
+        seconds: float = _SECONDS,
+    ) -> bytes:
+        words = ["git", "--git-dir", str(self._folder), *arguments]
+        environment = {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes", **os.environ, **_ENVIRONMENT, **login}
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True
+        ) as process:
+            try:
+                answer, said = process.communicate(given, timeout=seconds)
+            except subprocess.TimeoutExpired:
+                # What git has started to speak to the remote holds its pipes open for as long as it waits.
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, words, answer, said)
+        return answer
 
     def _login(self) -> Mapping[str, str]:
         """Return what git's environment has more where the remote is asked: an argument is no secret."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from running import Cluster
 from staging import document, log_of, make_job, role, watching
 
 from paijupyter.backends.base import BackendPlan, Job, Place
+from paijupyter.backends.delivery import commits
 
 NOISE = hashlib.shake_256(b"noise").digest(90_000)  # too large for a document
 BLOB = hashlib.shake_256(b"blob").digest(400_000)  # larger than what travels in a pack
@@ -167,6 +171,45 @@ async def test_a_remote_that_cannot_be_asked(
         assert (said.severity, "packageGit" in said.hint) == ("warning", True)
         codes = {each.code for each in (await backend.plan(job_of(place, {**PACKED}))).problems}
         assert "package-too-big" in codes
+
+
+@pytest.fixture
+def silent() -> Iterator[tuple[str, list[socket.socket]]]:
+    """An address where connections are taken and nothing is ever said; what was taken."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken: list[socket.socket] = []
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(listener.accept()[0])
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}", taken
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        for each in taken:
+            each.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("scheme", ["git", "http"])
+async def test_a_remote_that_is_silent(
+    cluster: Cluster, place: Place, monkeypatch: pytest.MonkeyPatch, silent: Any, scheme: str
+) -> None:
+    """It is given up, with all that git started; the plan goes on, and the next one does not wait."""
+    address, taken = silent
+    monkeypatch.setattr(commits, "_HEARD", 2.0)
+    ways = {"packageGit": {"url": f"{scheme}://{address}/none.git"}, "packageWays": ["git", "document"]}
+    async with backend_on(cluster.server, place, monkeypatch, **ways) as backend:
+        small = make_job(place, document({"worker": role("cat a.txt")}, **OURS), {"a.txt": "a\n"})
+        for _ in range(2):
+            plan = await backend.plan(small)
+            assert way_of(plan)["way"] == "document"
+            (said,) = (each for each in plan.problems if each.code == "git-remote")
+            assert "it has said nothing for" in said.message
+        assert len(taken) == 1
 
 
 @pytest.mark.asyncio
