@@ -221,7 +221,7 @@ class Attempt:
         if started is not None:
             self._findings.pop(key, None)
             if past:
-                message = explain.silent_node(pod)
+                message = self._silence(pod, now)
                 return replace(base, state="running", reason="", message=message, started_at=started)
             return replace(base, reason="starting", started_at=started)
         events = self.events.get(pod.uid) or self._events_alike(pod)
@@ -257,12 +257,22 @@ class Attempt:
         self._findings[base.key] = finding
         message = _words(finding)
         if finding.for_ever and now - since > self._stuck_after:
-            at = datetime.fromtimestamp(since, timezone.utc).strftime("%H:%M:%S UTC")
-            message = (
-                f"Stuck since {at}: {message} It does not end by itself: correct it, "
-                f"or stop the job (stop {self.job.name})."
-            )
+            message = self._stuck(since, f"{message} It does not end by itself: correct it, or stop")
         return replace(base, reason=finding.reason, message=message)
+
+    def _silence(self, pod: Pod, now: float) -> str:
+        """Say that a pod runs on a node of which nothing is heard; "" as long as something is."""
+        finding = explain.silent_node(pod)
+        if finding is None:
+            return ""
+        since = pod.conditions["Ready"].at or now
+        if now - since > self._stuck_after:
+            return self._stuck(since, f"{_words(finding)} Or stop")
+        return _words(finding)
+
+    def _stuck(self, since: float, words: str) -> str:
+        at = datetime.fromtimestamp(since, timezone.utc).strftime("%H:%M:%S UTC")
+        return f"Stuck since {at}: {words} the job (stop {self.job.name})."
 
     def _suspended(self, pod: Pod) -> bool:
         job = self.jobs.get(self._roles[pod.role])
@@ -286,7 +296,7 @@ class Attempt:
             silent = next(
                 (each for each in self.statuses.values() if each.state == "running" and each.message), None
             )
-            return Position("running", "", f"{silent.key}: {silent.message}" if silent else "")
+            return Position("running", "", _of_task(silent.key, silent.message) if silent else "")
         key = max(waiting, key=self._weight)
         finding = self._findings.get(key)
         if finding is not None and finding.for_ever:
@@ -324,8 +334,7 @@ class Attempt:
         if not status.message:
             return Position("waiting", status.reason, self._missing(waiting))
         others = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
-        message = status.message if status.message.startswith("Stuck") else f"{key}{others}: {status.message}"
-        return Position("waiting", status.reason, message)
+        return Position("waiting", status.reason, _of_task(f"{key}{others}", status.message))
 
     def _weight(self, key: str) -> tuple[bool, bool, bool]:
         finding = self._findings.get(key)
@@ -366,6 +375,11 @@ def _words(finding: Finding) -> str:
         return ""
     advice = f" {finding.advice}" if finding.advice else ""
     return f"{finding.message}.{advice}"
+
+
+def _of_task(key: str, message: str) -> str:
+    """Say of which task a message is; what is stuck says so first."""
+    return message if message.startswith("Stuck") else f"{key}: {message}"
 
 
 def _named(keys: Sequence[str]) -> str:

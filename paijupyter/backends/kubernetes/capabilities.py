@@ -72,6 +72,7 @@ async def ask(transport: KubeTransport) -> Cluster:
             _listed(transport, paths.core("nodes")),
         ),
     )
+    usable = None if nodes is None else [each for each in nodes if not _cordoned(each)]
     return Cluster(
         version=(_digits(version.get("major")), _digits(version.get("minor"))),
         text=str(version.get("gitVersion") or ""),
@@ -85,7 +86,8 @@ async def ask(transport: KubeTransport) -> Cluster:
         pod_security=str(((space or {}).get("metadata", {}).get("labels") or {}).get(_ENFORCED) or ""),
         quotas=tuple(quotas),
         limits=tuple(limits),
-        nodes=None if nodes is None else tuple(_gives(each) for each in nodes if not _cordoned(each)),
+        nodes=None if usable is None else tuple(map(_gives, usable)),
+        silent=bool(usable) and not any(map(_answers, usable or ())),
     )
 
 
@@ -189,6 +191,12 @@ def _gives(node: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _cordoned(node: Mapping[str, Any]) -> bool:
     return bool((node.get("spec") or {}).get("unschedulable"))
+
+
+def _answers(node: Mapping[str, Any]) -> bool:
+    """Say whether a node is ready; of one whose kubelet is silent the cluster says that it does not know."""
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
 def _digits(text: object) -> int:

@@ -25,6 +25,7 @@ class Cluster:
         quotas: ResourceQuotas of the namespace.
         limits: LimitRanges of the namespace.
         nodes: what each node has to give, by name of resource; None: may not be listed.
+        silent: whether none of the nodes answers.
         unreachable: why nothing of this is known, "" if it is.
     """
 
@@ -41,6 +42,7 @@ class Cluster:
     quotas: tuple[Mapping[str, Any], ...] = ()
     limits: tuple[Mapping[str, Any], ...] = ()
     nodes: tuple[Mapping[str, str], ...] | None = None
+    silent: bool = False
     unreachable: str = ""
 
     @property

@@ -45,19 +45,20 @@ def stuck_deletion(pod: Pod) -> Finding:
     return Finding("stopping", message, advice, for_ever=True)
 
 
-def silent_node(pod: Pod) -> str:
-    """Say that nothing is heard of a pod that runs; "" as long as something is.
+def silent_node(pod: Pod) -> Finding | None:
+    """Say that nothing is heard of a pod that runs; None as long as something is.
 
     A kubelet that finds a container not ready names a reason. The cluster, which hears no kubelet, marks the
     pods of its node so without any; it takes them away only if it has other nodes that answer.
     """
     ready = pod.conditions.get("Ready")
     if ready is None or ready.status != "False" or ready.reason:
-        return ""
-    return (
-        f"node {pod.node} does not answer, so nothing is known of pod `{pod.name}`. "
+        return None
+    message = f"node {pod.node} does not answer, so nothing is known of pod `{pod.name}`"
+    advice = (
         f"Wait for the node; if it never comes back: kubectl delete pod {pod.name} --force --grace-period=0"
     )
+    return Finding("", message, f"{advice}.", for_ever=True)
 
 
 # Rules on a pod, in the order in which a pod goes through them

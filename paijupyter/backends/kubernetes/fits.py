@@ -16,7 +16,12 @@ _WORDS = {"cpu": "CPUs", "memory": "memory"}
 
 
 def problems(job: Job, settings: KubeSettings, cluster: Cluster) -> Iterator[Problem]:
-    """Yield what of a job can never start, as far as the cluster may be looked at."""
+    """Yield what of a job can never start, or not now, as far as the cluster may be looked at."""
+    if cluster.silent:
+        said = "No node of the cluster is ready: the job waits until one is."
+        yield Problem(
+            "warning", "no-node", said, hint="Ask whoever keeps the cluster; or use another profile."
+        )
     asked = {
         role: pod.resources(job, role, settings, pod_options.of_role(settings.pods, job, role))
         for role in job.roles
@@ -41,7 +46,7 @@ def starts(job: Job, settings: KubeSettings, cluster: Cluster) -> str:
         for _, hard, used in _quotas_of(resource, cluster):
             if hard - used < amount <= hard:
                 return "when the namespace's quota has room"
-    return "now, if nodes are free"
+    return "once a node is ready" if cluster.silent else "now, if nodes are free"
 
 
 def _on_nodes(

@@ -199,12 +199,19 @@ def test_a_node_that_does_not_answer_is_said() -> None:
     """Of its only node a cluster takes no pods away: without a word such a job would run for ever."""
     attempt = attempt_of(worker={"instances": 2})
     attempt.see_pod(running(), False)
-    silent = {**PLACED, "Ready": Condition("False")}
+    silent = {**PLACED, "Ready": Condition("False", at=NOW)}
     attempt.see_pod(replace(running(index=1), conditions=silent), False)
     attempt.look(NOW)
     found = attempt.position(stopping=False, has_run=True)
     assert (found.state, found.reason) == ("running", "")
     assert found.message.startswith("worker-1: node n1 does not answer")
+    assert "stop job-abc123" not in found.message
+    # After the user's time it is called stuck, as all that does not end by itself.
+    attempt.look(NOW + 200)
+    found = attempt.position(stopping=False, has_run=True)
+    assert (found.state, found.reason) == ("running", "")
+    assert found.message.startswith("Stuck since 00:16:40 UTC: node n1 does not answer")
+    assert found.message.endswith("--force --grace-period=0. Or stop the job (stop job-abc123).")
     # A container that is not ready yet, by a probe of the user's, is another matter.
     unready = {**PLACED, "Ready": Condition("False", "ContainersNotReady")}
     attempt.see_pod(replace(running(index=1), conditions=unready), False)

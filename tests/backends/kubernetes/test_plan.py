@@ -86,6 +86,23 @@ async def test_a_cluster_is_asked_what_may_be_known(transport: KubeTransport, se
     assert "did not answer" in (await ask(transport)).unreachable
 
 
+@pytest.mark.parametrize(("ready", "silent"), [("Unknown", True), ("False", True), ("True", False)])
+@pytest.mark.asyncio
+async def test_a_cluster_none_of_whose_nodes_answers_is_said(
+    transport: KubeTransport, server: ApiServer, tmp_path: Path, ready: str, silent: bool
+) -> None:
+    """O31: of a node whose kubelet is dead the cluster does not know; a cordoned one is no help."""
+    nodes = [
+        {"status": {"conditions": [{"type": "Ready", "status": ready}], "allocatable": {"cpu": "4"}}},
+        {"spec": {"unschedulable": True}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+    ]
+    server.answers[f"GET {core('nodes')}"] = answering({"items": nodes})
+    plan = await planner(transport, tmp_path).plan(job_of({"worker": role()}))
+    said = {each.code: each for each in plan.problems}
+    assert ("no-node" in said) is silent
+    assert plan.starts == ("once a node is ready" if silent else "now, if nodes are free")
+
+
 def test_rights_with_stars_and_subresources() -> None:
     rules = (
         {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*/log"]},
