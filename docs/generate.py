@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import conformance
+import flows
 import requirements
 
 from paijupyter.backends.kubernetes.settings import SETTINGS
@@ -29,6 +30,7 @@ def write_reference(folder: Path) -> None:
         "document.md": _document(),
         "requirements.md": requirements.table(tests),
         "conformance.md": conformance.tables(tests / "conformance"),
+        "flows.md": flows.page(tests),
         "kubernetes.md": _settings(SETTINGS),
         "openpai.md": _settings(OPENPAI_SETTINGS),
     }

@@ -24,8 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say where the pictures of this run can be looked through."""
-    page = write_index(SCREENSHOTS) if terminalreporter.stats.get("passed") else None
+    """Say where the pictures and times of this run can be looked through."""
+    times: dict[str, float] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.nodeid.startswith("tests/browser/"):
+                flow = report.nodeid.removeprefix("tests/browser/")
+                times[flow] = times.get(flow, 0) + report.duration
+    page = write_index(SCREENSHOTS, times) if times else None
     if page is not None:
         terminalreporter.write_line(f"pictures: {page}")
 

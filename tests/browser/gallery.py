@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 STYLE = """
@@ -16,10 +17,14 @@ td { padding-right: 2em; }
 """
 
 
-def write_index(folder: Path) -> Path | None:
+def write_index(folder: Path, times: Mapping[str, float]) -> Path | None:
     """Write ``index.html`` over the pictures of a folder; None if there are none.
 
     Pictures that a test takes to be looked at come first, then the last picture of each test.
+
+    Args:
+        folder: where the pictures are.
+        times: seconds that each flow of this run took, by its name.
     """
     pictures = sorted(folder.glob("*.png"), key=lambda each: (each.name.startswith("last-"), each.name))
     if not pictures:
@@ -40,6 +45,12 @@ def _figure(picture: Path) -> str:
     name = _safe(picture.stem)
     image = f'<img src="{_safe(picture.name)}" alt="{name}" loading="lazy">'
     return f'<figure id="{name}"><figcaption><b>{name}</b>, {taken}</figcaption>{image}</figure>'
+
+
+def _timed(times: Mapping[str, float]) -> str:
+    rows = [f"<tr><td>{_safe(name)}</td><td>{seconds:.1f} s</td></tr>" for name, seconds in times.items()]
+    total = f"<tr><td>all</td><td>{sum(times.values()):.1f} s</td></tr>"
+    return f"<table>{''.join(rows)}{total}</table>\n" if rows else ""
 
 
 def _measured(folder: Path) -> str:
