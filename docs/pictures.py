@@ -1,11 +1,13 @@
 """Make the pictures of the documentation from those that the browser tests have left (``make test-browser``).
 
-Usage: python docs/pictures.py. The shot `form-light` of a test becomes `_static/lab-form-light.png`:
-of few colours, so that the repository stays small. Pillow comes with matplotlib.
+Usage: python docs/pictures.py [NAME…]; without names all of them. The shot `form-light` of a test becomes
+`_static/lab-form-light.png`: of few colours, so that the repository stays small. Pillow comes with
+matplotlib.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from PIL import Image
@@ -27,10 +29,10 @@ PICTURES = {
 }
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     """Make those whose shot is there."""
-    for name, shot in PICTURES.items():
-        source = SHOTS / f"{shot}.png"
+    for name in names or PICTURES:
+        source = SHOTS / f"{PICTURES[name]}.png"
         target = HERE / "_static" / f"{name}.png"
         if source.exists():
             print(f"{target.name}: {compress(source, target)} bytes")
@@ -50,4 +52,4 @@ def compress(source: Path, target: Path) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
