@@ -199,7 +199,7 @@ class Follower:
         query = {"container": pod.main, "timestamps": "true", **how}
         if copy.cursor.since:
             query["sinceTime"] = copy.cursor.since
-        reader = Unstamper(copy.cursor)
+        reader = Unstamper(copy.cursor, follows="follow" in how)
         path = core("pods", pod.name, "log", namespace=self._transport.namespace)
         async with contextlib.aclosing(self._transport.stream(path, query=query, idle=_IDLE)) as pieces:
             async for piece in pieces:
@@ -209,6 +209,7 @@ class Follower:
                     found = await asyncio.to_thread(self._take, copy, reader, piece)
                 if found:
                     self._on_outputs()
+        reader.end()
         for words in reader.said:
             _log.warning("log of pod %s: %s", pod.name, words.decode("utf-8", "replace"))
         return not reader.said

@@ -14,6 +14,12 @@ from typing import Any
 
 _STAMP = re.compile(rb"(?m)^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) ")
 _LONGEST_STAMP = 40
+# What a kubelet that follows a log breaks off with, without a line feed before it.
+# https://github.com/kubernetes/kubernetes/blob/v1.34.4/staging/src/k8s.io/cri-client/pkg/logs/logs.go
+_BREAKS_OFF = re.compile(
+    rb"failed to (?:create fsnotify watcher|watch directory|reset seek in log file|(?:read|open) log file)"
+    rb"[^\r\n]*\Z"
+)
 _SECOND = len(b"2026-11-29T23:00:00")
 
 
@@ -54,6 +60,8 @@ class Unstamper:
 
     Args:
         cursor: where the last stream ended; moved on.
+        follows: whether the stream is followed. If it ends within a line with words of the node they are not
+            taken; if they were the task's after all, the next stream has them again.
 
     Attributes:
         first: stamp of the first new line of the latest piece, "" if it began none.
@@ -61,8 +69,9 @@ class Unstamper:
         said: lines without a stamp: the node's own words, not the task's.
     """
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, *, follows: bool = False) -> None:
         self.cursor = cursor
+        self._follows = follows
         self.first = ""
         self.gap = False
         self.said: list[bytes] = []
@@ -85,10 +94,17 @@ class Unstamper:
             return self._continue(data)
         return self._take(data)
 
+    def end(self) -> None:
+        """Hear that the stream has ended: what was held back of a line are words of the node."""
+        if self._in_line and self._rest:
+            self.said.append(self._rest)
+            self._rest = b""
+
     def _continue(self, data: bytes) -> bytes:
         """Take bytes that go on with the line that was begun."""
         end = data.find(b"\n") + 1
         if not end:
+            data = self._hold_words(data, 0)
             self.cursor.partial += len(data)
             return data
         self._in_line = False
@@ -101,6 +117,8 @@ class Unstamper:
         tail = data[start:]
         if tail and not _STAMP.match(tail) and len(tail) < _LONGEST_STAMP:
             self._rest, data, tail = tail, data[:start], b""
+        elif _STAMP.match(tail):
+            data = self._hold_words(data, start)
         if not data:
             return b""
         lines = data.count(b"\n") + bool(tail)
@@ -116,6 +134,14 @@ class Unstamper:
         else:
             self.cursor.partial = -1
         return content
+
+    def _hold_words(self, data: bytes, start: int) -> bytes:
+        """Hold back what may be words of the node in a line that has not ended; return the rest."""
+        words = _BREAKS_OFF.search(data, start) if self._follows else None
+        if words is None:
+            return data
+        self._rest = words[0]
+        return data[: words.start()]
 
     def _note(self, data: bytes, lines: int) -> None:
         first = _STAMP.match(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,6 +87,39 @@ def test_words_of_the_node_are_not_the_tasks() -> None:
         == b"one\n"
     )
     assert reader.said == [b"unable to retrieve container logs for containerd://abc"]
+
+
+TOO_MANY = b"failed to create fsnotify watcher: too many open files"
+BAR = b"2026-11-29T23:00:00Z 10%|#   |\r20%|##  |"
+
+
+@pytest.mark.parametrize("pieces", [(BAR + TOO_MANY,), (BAR, TOO_MANY), (BAR[:30], BAR[30:] + TOO_MANY)])
+def test_words_of_the_node_within_a_line_are_not_the_tasks(pieces: tuple[bytes, ...]) -> None:
+    """A kubelet that cannot follow says so wherever it is; the line goes on in the next stream."""
+    cursor = Cursor()
+    reader = Unstamper(cursor, follows=True)
+    got = b"".join(map(reader.feed, pieces))
+    reader.end()
+    assert (got, reader.said) == (b"10%|#   |\r20%|##  |", [TOO_MANY])
+    again = Unstamper(cursor, follows=True)
+    assert again.feed(BAR + b"\r30%|### |\n") == b"\r30%|### |\n"
+    again.end()
+    assert again.said == []
+
+
+def test_what_a_task_says_like_a_node_is_not_lost() -> None:
+    """Held back while nothing follows it, given with what does; and at the end read without following."""
+    said = b"failed to open log file x"
+    for more in (b"yz\n", b"\rgone on", b"\n"):
+        reader = Unstamper(Cursor(), follows=True)
+        assert reader.feed(BAR + said) + reader.feed(more) == BAR[21:] + said + more
+        reader.end()
+        assert reader.said == []
+    cursor = Cursor()
+    first = Unstamper(cursor, follows=True)
+    assert first.feed(BAR) + first.feed(said) == BAR[21:]
+    first.end()
+    assert Unstamper(cursor).feed(BAR + said) == said
 
 
 def test_a_rotated_log_is_noticed() -> None:
