@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import http.server
+import re
 import threading
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,8 +17,9 @@ from typing import Any
 import pytest
 
 from paijupyter.backends.base import Job, Place, Profile
-from paijupyter.backends.kubernetes import building
+from paijupyter.backends.kubernetes import building, labels
 from paijupyter.backends.kubernetes.backend import KubernetesBackend
+from tests.cluster import killed
 from tests.cluster.lab import lifecycle
 from tests.cluster.profile import SMALL, role
 from tests.cluster.profile import place as place
@@ -27,6 +29,10 @@ from staging import Watch, document, log_of, make_job, watching  # isort: skip #
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
 LONG = 300.0
+_ENGINES = 2  # that run at once
+_BEGINS_JOB = re.compile("POST .*/jobs$")
+_KINDS = "configmaps,secrets,services,jobs,pods"
+Until = Callable[..., Any]
 USE = "python3 -c 'import demo_wheel; print(demo_wheel.SAYS)'; id -u"
 
 
@@ -81,10 +87,17 @@ class Site:
         finally:
             await backend.close()
 
-    def builds(self) -> list[Any]:
-        """Return the Jobs that build."""
-        selector = f"paijupyter.io/kind={building.BUILD}"
-        found: list[Any] = self.cluster.get("jobs", "-n", self.namespace, "-l", selector)["items"]
+    def builds(self, kind: str = "jobs") -> list[Any]:
+        """Return the Jobs that build, or their pods."""
+        return self.there(kind, f"paijupyter.io/kind={building.BUILD}")
+
+    def of(self, kinds: str, job: Job) -> list[Any]:
+        """Return the objects of a job."""
+        return self.there(kinds, labels.of_job_id(job.id))
+
+    def there(self, kinds: str, selector: str) -> list[Any]:
+        """Return the objects of some kinds."""
+        found: list[Any] = self.cluster.get(kinds, "-n", self.namespace, "-l", selector)["items"]
         return found
 
 
@@ -185,6 +198,63 @@ async def test_an_engine_that_dies_meanwhile_builds_nothing_twice(site: Site) ->
         assert log.endswith("\nslow is installed\n")
         [same] = site.builds()
         assert same["metadata"]["uid"] == build["metadata"]["uid"]
+
+
+@pytest.mark.timeout(1500)
+@pytest.mark.asyncio
+async def test_an_engine_killed_at_any_step_of_a_build_loses_nothing(site: Site, until: Until) -> None:
+    """P13, P16: -9 before and after each request of a build, and meanwhile; built once, and run once."""
+
+    def job(key: str, needs: str = "demo-wheel==1.0") -> Job:
+        """Return a job whose image is its own: its requirements have a comment of its own."""
+        module = needs.partition("==")[0].replace("-", "_")
+        return site.job(f"# {key}\n{needs}", f"python3 -c 'import {module}; print({module}.SAYS)'")
+
+    whole = await _killed(site, job("shared"), 0, "")
+    assert not whole.killed and whole.submitted
+    posts = [number for number, step in enumerate(whole.steps, 1) if _BEGINS_JOB.match(step)]
+    assert len(posts) == 2 and posts[0] > 3 and posts[1] < len(whole.steps), whole.steps
+    build = posts[0] - 1  # of a job with a package of its own: the boot file is there by now
+    where = [(build, "before"), (build, "after"), (build + 1, "before")]
+    own = {point: job("{}-{}".format(*point)) for point in where}
+    own[0, "building"] = job("building", "slow-wheel==1.0")  # the last: an index is not waited for for ever
+    # Of the same package two requests are not made any more.
+    shared = {(step, "in between"): job("shared") for step in range(1, len(whole.steps) - 1)}
+    jobs = shared | own
+    turn = asyncio.Semaphore(_ENGINES)
+
+    async def kill(point: tuple[int, str]) -> killed.Ended:
+        async with turn:
+            step, when = point
+            return await _killed(site, jobs[point], step, "after" if point in shared else when)
+
+    ended = dict(zip(jobs, await asyncio.gather(*map(kill, jobs)), strict=True))
+    assert all(each.killed for each in ended.values()), ended
+    assert _BEGINS_JOB.match(ended[build, "after"].steps[-1])
+    begun = {each["metadata"]["name"]: each["metadata"]["uid"] for each in site.builds()}
+    Index.go.set()
+    known = [jobs[point] for point, each in ended.items() if each.submitted]
+    async with site.engine(*known) as (backend, watch):
+        await asyncio.gather(*(backend.submit(each, {}) for each in jobs.values() if each not in known))
+        for point, each in jobs.items():
+            final = await watch.final(each, 900)
+            assert final.state == "succeeded", (point, final)
+            log = (await log_of(backend, each, "worker-0")).decode()
+            assert log.count("Successfully installed") == 1, (point, log)
+            assert log.count("[paijupyter] The task begins, in the image ") == 1, (point, log)
+            assert log.endswith(" is installed\n") and log.count(" is installed\n") == 1, (point, log)
+            assert len(site.of("pods", each)) == 1, point
+        after = {each["metadata"]["name"]: each["metadata"]["uid"] for each in site.builds()}
+        assert begun.items() <= after.items(), "none was made anew"
+        assert len(after) == len(site.builds("pods")) == 1 + len(own)
+        for each in jobs.values():
+            await backend.delete(each)
+    for each in jobs.values():
+        until(lambda each=each: not site.of(_KINDS, each), seconds=60, why="the end of what a job had")
+
+
+async def _killed(site: Site, job: Job, step: int, when: str) -> killed.Ended:
+    return await asyncio.to_thread(killed.run, site.place, site.settings, [job], step, when, follow=True)
 
 
 @pytest.mark.asyncio

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,11 +23,11 @@ from staging import place as place  # noqa: E402
 from paijupyter.backends.base import Backend, Change, Job, Place, Profile, load_backend  # noqa: E402
 from paijupyter.backends.kubernetes import labels  # noqa: E402
 from paijupyter.errors import PaiJupyterError  # noqa: E402
+from tests.cluster import killed  # noqa: E402
 from tests.cluster.faults import Faults  # noqa: E402
 from tests.cluster.reach import Cluster  # noqa: E402
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1500)]
-ENGINE = Path(__file__).with_name("dying_engine.py")
 SECONDS = 240.0
 _MOST_STEPS = 30
 
@@ -68,38 +66,9 @@ def here(cluster: Cluster, namespace: str, image: Callable[[str], str], place: P
     return Here(cluster, namespace, image("python"), place)
 
 
-def _told(job: Job) -> dict[str, Any]:
-    package = job.package
-    assert package is not None
-    plain = ("id", "name", "user", "document", "python", "group", "experiment")
-    return {
-        **{name: getattr(job, name) for name in plain},
-        "folder": str(job.folder),
-        "commands": dict(job.commands),
-        "package": {
-            "sha256": package.sha256,
-            "folder": str(package.folder),
-            "blobs": str(package.blobs),
-        },
-    }
-
-
 def _killed_engine(here: Here, jobs: list[Job], step: int, when: str) -> bool:
     """Let an engine submit and be killed at a step; say whether it was."""
-    told = {
-        "jobs": [_told(job) for job in jobs],
-        "data": str(here.place.data),
-        "runtime": str(here.place.runtime),
-        "settings": here.settings,
-        "secrets": {"KEY": "s3cret value"},
-    }
-    file = here.place.data / "job.json"
-    file.write_text(json.dumps(told))
-    done = subprocess.run(
-        [sys.executable, str(ENGINE), str(file), str(step), when], capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode in (0, -9), done.stderr
-    return done.returncode == -9
+    return killed.run(here.place, here.settings, jobs, step, when, secrets={"KEY": "s3cret value"}).killed
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -55,7 +55,9 @@ async def test_a_lost_node_is_not_the_users_failure(bench: Bench, faults: Faults
         await watch.until(job, lambda each: each.state == "running", PATIENCE)
         start = faults.stop_kubelet()
         # Said at once, also where nothing more comes of it: of its only node a cluster takes no pods away.
-        await watch.until(job, lambda each: "node kube-lab does not answer" in each.message, LOST)
+        silent = await watch.until(job, lambda each: "node kube-lab does not answer" in each.message, LOST)
+        assert silent.state == "running"
+        await watch.until(job, lambda each: f"Or stop the job (stop {job.name})" in each.message, LOST)
         await asyncio.to_thread(_give_up, bench)
         change = await watch.until(
             job, lambda each: "was told to end long ago and is still there" in said(each), LOST
