@@ -6,12 +6,13 @@ from paijupyter.engine import schemas as s
 from paijupyter.engine.account_routes import ACCOUNT_ROUTES
 from paijupyter.engine.entering_routes import ENTERING_ROUTES
 from paijupyter.engine.group_routes import GROUP_ROUTES
-from paijupyter.engine.handlers import about, documents, events, files, jobs, packages
+from paijupyter.engine.handlers import about, documents, events, jobs, packages
 from paijupyter.engine.history_routes import HISTORY_ROUTES
 from paijupyter.engine.log_routes import LOG_ROUTES
 from paijupyter.engine.openpai.routes import OPENPAI_ROUTES
+from paijupyter.engine.output_routes import OUTPUT_ROUTES
 from paijupyter.engine.paddle_routes import PADDLE_ROUTES
-from paijupyter.engine.route import BYTES, LINES, YAML, Answer, Parameter, Route
+from paijupyter.engine.route import LINES, YAML, Answer, Parameter, Route
 from paijupyter.engine.settings_routes import SETTINGS_ROUTES
 from paijupyter.engine.storage_routes import STORAGE_ROUTES
 
@@ -301,22 +302,6 @@ _JOBS = (
         },
         problems=(404, 409),
     ),
-    Route(
-        "GET",
-        "/v1/jobs/{ref}/files",
-        files.list_files,
-        "List the outputs",
-        {200: Answer("The outputs.", s.record("files", files=s.many(s.named("File"))))},
-        problems=(404,),
-    ),
-    Route(
-        "GET",
-        "/v1/jobs/{ref}/files/{path}",
-        files.get_file,
-        "Read one output, whole or by Range",
-        {200: Answer("The file.", None, BYTES), 206: Answer("The range.", None, BYTES)},
-        problems=(404, 416),
-    ),
 )
 
 _EVENTS = (
@@ -336,6 +321,7 @@ ROUTES: tuple[Route, ...] = (
     *_DOCUMENTS,
     *_PACKAGES,
     *_JOBS,
+    *OUTPUT_ROUTES,
     *GROUP_ROUTES,
     *SETTINGS_ROUTES,
     *ACCOUNT_ROUTES,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from paijupyter.backends.base import Login
+from paijupyter.backends.accounts import Login
 
 
 class EventBus(Protocol):
@@ -217,6 +217,24 @@ class Entrances(Protocol):
         """Listen for a port of a task."""
 
 
+class Outputs(Protocol):
+    """What jobs have left; see :class:`paijupyter.jobs.job_outputs.JobOutputs`."""
+
+    def list(self, ref: str) -> Iterable[Mapping[str, Any]]:
+        """List the outputs."""
+
+    def file(self, ref: str, path: str) -> Path:
+        """Return where one output lies."""
+
+    def pull(
+        self, ref: str, folder: Path, paths: Sequence[str] | None = None, replace: bool = False
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Copy outputs into a folder."""
+
+    async def tensorboard(self, ref: str, python: str | None = None) -> dict[str, Any]:
+        """Start TensorBoard on the outputs."""
+
+
 class Adoption(Protocol):
     """Jobs that another host submitted; see :class:`paijupyter.jobs.adopting.Adoption`."""
 
@@ -242,6 +260,10 @@ class Service(Protocol):
     @property
     def entrances(self) -> Entrances:
         """The ways into running tasks."""
+
+    @property
+    def outputs(self) -> Outputs:
+        """What jobs have left."""
 
     @property
     def history(self) -> History:
@@ -317,12 +339,6 @@ class Service(Protocol):
 
     def export(self, ref: str, what: str) -> str:
         """Return the source or the submitted document."""
-
-    def files(self, ref: str) -> Iterable[Mapping[str, Any]]:
-        """List the outputs."""
-
-    def file(self, ref: str, path: str) -> Path:
-        """Return where one output lies."""
 
     def log_size(self, ref: str, task: str, attempt: int | None = None) -> int:
         """Return the size of a task's log in bytes."""

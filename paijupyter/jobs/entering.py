@@ -11,6 +11,8 @@ from typing import Any
 
 from paijupyter.backends.base import Connection, Entering, Job
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
+from paijupyter.jobs import boards
+from paijupyter.jobs.boards import Boards
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.logs import task_of
@@ -43,12 +45,16 @@ class Entrances:
         catalog: where jobs are kept.
         backends: who runs them.
         to_job: builds what a backend is told of a job; it may read the job's folder.
+        boards: what is reached like a task, and is none.
     """
 
-    def __init__(self, catalog: Catalog, backends: Backends, to_job: Callable[[LiveJob], Job]) -> None:
+    def __init__(
+        self, catalog: Catalog, backends: Backends, to_job: Callable[[LiveJob], Job], boards: Boards
+    ) -> None:
         self._catalog = catalog
         self._backends = backends
         self._to_job = to_job
+        self._boards = boards
         self._forwarded: dict[tuple[str, str, int], Forwarded] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._opening = asyncio.Lock()
@@ -81,6 +87,9 @@ class Entrances:
             Conflict: ``not-running``.
             NotFound: the task has no such port.
         """
+        if task == boards.TASK:
+            number = self._boards.number(ref, port)
+            return {"task": task, "port": number, "local": number}
         live, key = self._running(ref, task)
         number = self._number(live, key, port)
         backend = await self._backends.of(live.record.profile)

@@ -23,12 +23,12 @@ from paijupyter.jobs.freeing import free_room
 from paijupyter.jobs.groups import Groups
 from paijupyter.jobs.history import History
 from paijupyter.jobs.host import this_host
+from paijupyter.jobs.job_outputs import JobOutputs
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.looking import Looker
 from paijupyter.jobs.merged import Line, merged_log
 from paijupyter.jobs.notebooks import bringing_notebooks
 from paijupyter.jobs.on_end import Hooks
-from paijupyter.jobs.outputs import list_outputs, output_file
 from paijupyter.jobs.planning import Planner
 from paijupyter.jobs.ports import not_open, open_ports
 from paijupyter.jobs.profiles import ProfileFiles
@@ -63,6 +63,7 @@ class JobService:
         groups: the experiments that belong together.
         storages: the storages of the profiles.
         entrances: the ways into running tasks.
+        outputs: what jobs have left.
         adoption: takes over jobs that another host submitted.
         settings: profiles and stored secrets.
         history: what jobs were made of.
@@ -108,7 +109,10 @@ class JobService:
         )
         self.storages = Storages(self._backends, self._profiles)
         self.adoption = Adoption(self._catalog, self._profiles, self._backends, self._watchers)
-        self.entrances = Entrances(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
+        self.outputs = JobOutputs(self._catalog)
+        self.entrances = Entrances(
+            self._catalog, self._backends, lambda live: self._submissions.to_job(live), self.outputs.boards
+        )
         self._cache = DataCache(data)
         self.history = History(self._catalog, self.packages, data, self._submit)
         self.whole_logs = WholeLogs(self._catalog)
@@ -142,6 +146,7 @@ class JobService:
             await asyncio.gather(self._sweeping, return_exceptions=True)
         await self._looker.close()
         await self.entrances.close()
+        await self.outputs.boards.close()
         await self.groups.close()
         await self._submissions.close()
         await self._endings.close()
@@ -152,8 +157,9 @@ class JobService:
         self._catalog.close()
 
     def unfinished(self) -> int:
-        """Count unfinished jobs of this host, and submissions, groups and hooks under way."""
-        return len(self._catalog.live) + self._submissions.busy + self.groups.busy + self._hooks.busy
+        """Count unfinished jobs of this host, submissions, groups and hooks under way, boards that run."""
+        under_way = (self._submissions, self.groups, self._hooks, self.outputs.boards)
+        return len(self._catalog.live) + sum(each.busy for each in under_way)
 
     def _note(self, live: LiveJob) -> None:
         self._looker.note(live)
@@ -311,18 +317,6 @@ class JobService:
         if what not in ("source", "submitted"):
             raise UsageProblem("Export must be of `source` or `submitted`.")
         return record.source if what == "source" else record.submitted
-
-    def files(self, ref: str) -> builtins.list[dict[str, Any]]:
-        """Return the outputs, ``{path, size}`` each."""
-        return list_outputs(self._job(ref).record.folder)
-
-    def file(self, ref: str, path: str) -> Path:
-        """Return where an output lies; nothing outside the job's outputs can be reached.
-
-        Raises:
-            NotFound: if there is no such output.
-        """
-        return output_file(self._job(ref).record.folder, path)
 
     # -- logs -------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ def place_of(manager: Any, path: str) -> Path:
         raise PaiJupyterError(
             "contents-not-files",
             f"The contents of this server ({type(manager).__name__}) are not files on its host.",
-            "Submit from a notebook cell (%%paijob): then the kernel packages its own folder.",
+            "Use a notebook cell (%%paijob, %paijob pull): its kernel works in its own folder.",
             409,
         )
     root = Path(manager.root_dir).resolve()

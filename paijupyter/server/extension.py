@@ -6,7 +6,7 @@ from typing import Any
 
 from jupyter_server.extension.application import ExtensionApp
 
-from paijupyter.server import handlers, openpai, paddle, ports
+from paijupyter.server import handlers, openpai, outputs, paddle, ports
 from paijupyter.server.activity import keep_server_awake
 from paijupyter.server.door import Door
 
@@ -24,7 +24,7 @@ class PaiJupyterExtension(ExtensionApp):
 
     def initialize_handlers(self) -> None:
         """Add the handlers (called by jupyter-server)."""
-        self.handlers.extend([*ports.RULES, *paddle.RULES, *openpai.RULES, *handlers.RULES])
+        self.handlers.extend([*ports.RULES, *outputs.RULES, *paddle.RULES, *openpai.RULES, *handlers.RULES])
 
     async def _start_jupyter_server_extension(self, serverapp: Any) -> None:
         """Begin to tell the server of running jobs, once its loop is up (called by jupyter-server)."""

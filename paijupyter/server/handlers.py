@@ -124,7 +124,7 @@ class PassOn(APIHandler):
 
     def contents_request(self) -> bytes:
         """Return the body with the contents paths of its context made into paths of this host."""
-        return _rewritten(self.request.body, self._rewrite_context)
+        return rewritten(self.request.body, self._rewrite_context)
 
     def on_connection_close(self) -> None:
         """The browser is gone: hang up on the engine."""
@@ -270,7 +270,7 @@ class PackagesHandler(PassOn):
     @authorized("write", resource=RESOURCE)
     async def post(self, *_: str) -> None:
         """Begin."""
-        await self.pass_on(_rewritten(self.request.body, self._rewrite_folder))
+        await self.pass_on(rewritten(self.request.body, self._rewrite_folder))
 
     def _rewrite_folder(self, body: dict[str, Any]) -> None:
         if isinstance(body.get("folder"), str):
@@ -284,7 +284,7 @@ class NotebookHandler(PassOn):
     @authorized("read", resource=RESOURCE)
     async def post(self, *_: str) -> None:
         """Read the notebook, which must lie below the server's root."""
-        await self.pass_on(_rewritten(self.request.body, self._rewrite_places))
+        await self.pass_on(rewritten(self.request.body, self._rewrite_places))
 
     def _rewrite_places(self, body: dict[str, Any]) -> None:
         if isinstance(body.get("notebook"), str):
@@ -300,7 +300,7 @@ class CellsHandler(NotebookHandler):
     @authorized("write", resource=RESOURCE)
     async def post(self, *_: str) -> None:
         """Package the notebook's folder, which must lie below the server's root."""
-        await self.pass_on(_rewritten(self.request.body, self._rewrite_places))
+        await self.pass_on(rewritten(self.request.body, self._rewrite_places))
 
 
 @web.stream_request_body
@@ -346,7 +346,7 @@ class UploadHandler(PassOn):
         self.conclude(await self._upstream.finish(self))
 
 
-def _rewritten(body: bytes, rewrite: Callable[[dict[str, Any]], None]) -> bytes:
+def rewritten(body: bytes, rewrite: Callable[[dict[str, Any]], None]) -> bytes:
     """Return a JSON body after a change; what is no JSON object is left to the engine to refuse."""
     try:
         value = json.loads(body)

@@ -66,6 +66,38 @@ class FakeEntrances:
         yield "exit", b"3"
 
 
+class FakeOutputs:
+    """Satisfies ``paijupyter.engine.service.Outputs``; it copies nothing and starts nothing."""
+
+    def __init__(self, service: FakeService) -> None:
+        self._service = service
+
+    def list(self, ref: str) -> list[dict[str, Any]]:
+        root = self._root(ref)
+        found = sorted(path for path in root.rglob("*") if path.is_file())
+        return [{"path": str(path.relative_to(root)), "size": path.stat().st_size} for path in found]
+
+    def file(self, ref: str, path: str) -> Path:
+        root = self._root(ref)
+        found = (root / path).resolve()
+        if root.resolve() not in found.parents or not found.is_file():
+            raise NotFound("File", path)
+        return found
+
+    async def pull(
+        self, ref: str, folder: Path, paths: Sequence[str] | None = None, replace: bool = False
+    ) -> AsyncIterator[dict[str, Any]]:
+        self._root(ref)
+        yield {"folder": str(folder), "brought": len(paths or ()), "unchanged": 0, "size": 0}
+
+    async def tensorboard(self, ref: str, python: str | None = None) -> dict[str, Any]:
+        self._root(ref)
+        return {"task": "outputs", "label": "tensorboard", "port": 1, "path": "", "python": python}
+
+    def _root(self, ref: str) -> Path:
+        return self._service.folder / str(self._service.get(ref)["id"]) / "out"
+
+
 class FakeWholeLogs:
     """Satisfies ``paijupyter.engine.service.WholeLogs``."""
 
@@ -117,6 +149,10 @@ class FakeService:
         for name in self._seen.keys() - found.keys():
             self.events.publish({"type": "deleted", "id": name})
         self._seen = found
+
+    @property
+    def outputs(self) -> FakeOutputs:
+        return FakeOutputs(self)
 
     @property
     def whole_logs(self) -> FakeWholeLogs:
@@ -205,18 +241,6 @@ class FakeService:
 
     def export(self, ref: str, what: str) -> str:
         return f"# {what}\nname: {self.get(ref)['name']}\n"
-
-    def files(self, ref: str) -> list[dict[str, Any]]:
-        root = self.folder / self.get(ref)["id"] / "out"
-        found = sorted(path for path in root.rglob("*") if path.is_file())
-        return [{"path": str(path.relative_to(root)), "size": path.stat().st_size} for path in found]
-
-    def file(self, ref: str, path: str) -> Path:
-        root = self.folder / self.get(ref)["id"] / "out"
-        found = (root / path).resolve()
-        if root.resolve() not in found.parents or not found.is_file():
-            raise NotFound("File", path)
-        return found
 
     def log_size(self, ref: str, task: str, attempt: int | None = None) -> int:
         return self._log(ref, task).stat().st_size

@@ -154,7 +154,7 @@ async def test_real_jobs_go_on_where_the_earlier_one_was(folders, kit):
         view, _ = await service.submit({"document": DOCUMENT, "context": context, "resumeFrom": earlier_job})
         ref = view["id"]
         await kit.eventually(lambda ref=ref: service.get(ref)["state"] == "succeeded", 60)
-        done.append(service.file(ref, "worker-0/steps").read_text().strip())
+        done.append(service.outputs.file(ref, "worker-0/steps").read_text().strip())
     await service.close()
     assert done == ["1", "2", "3", "1"]
 

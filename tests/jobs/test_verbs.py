@@ -171,7 +171,7 @@ async def test_last_is_the_kernels_then_the_folders(bench):
 async def test_files_and_file(bench):
     view = await bench.submit()
     target = bench.write(view, "output/worker-0/m.bin", b"123")
-    assert bench.service.files("mnist") == [{"path": "worker-0/m.bin", "size": 3}]
-    assert bench.service.file("mnist", "worker-0/m.bin") == target
+    assert bench.service.outputs.list("mnist") == [{"path": "worker-0/m.bin", "size": 3}]
+    assert bench.service.outputs.file("mnist", "worker-0/m.bin") == target
     with pytest.raises(NotFound):
-        bench.service.file("mnist", "worker-0/none")
+        bench.service.outputs.file("mnist", "worker-0/none")

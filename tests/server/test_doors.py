@@ -13,7 +13,7 @@ from tornado.httpclient import HTTPClientError
 
 from paijupyter import paths
 from paijupyter.engine.routes import ROUTES
-from paijupyter.server import openpai, paddle
+from paijupyter.server import openpai, outputs, paddle
 from paijupyter.server.handlers import RULES
 
 V1 = ("paijupyter", "v1")
@@ -66,7 +66,7 @@ class TestUnauthorised:
         with pytest.raises(HTTPClientError) as caught:
             await jp_fetch(*_url(route), method=route.method, body=_body(route))
         assert caught.value.code == 403
-        running = {"retry", "rerun", "clone", "exec", "forward"}
+        running = {"retry", "rerun", "clone", "exec", "forward", "tensorboard"}
         runs = route.path.rsplit("/", 1)[1] in running or (route.method, route.path) in {
             ("POST", "/v1/jobs"),
             ("POST", "/v1/groups"),
@@ -106,7 +106,7 @@ async def test_a_cookie_alone_is_not_enough_to_change_things(
 def test_every_rule_has_authentication_on_every_method():
     from tornado.web import RequestHandler
 
-    for _, handler in [*RULES, *paddle.RULES, *openpai.RULES]:
+    for _, handler in [*RULES, *outputs.RULES, *paddle.RULES, *openpai.RULES]:
         for method in ("get", "post", "put", "delete", "patch"):
             function = getattr(handler, method)
             if function is not RequestHandler._unimplemented_method:

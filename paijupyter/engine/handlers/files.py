@@ -1,4 +1,4 @@
-"""Output files of a job, whole or by range."""
+"""Output files of a job: whole, by range, copied into a folder, shown by TensorBoard."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ACTIVE = {"text/html", "image/svg+xml", "application/xhtml+xml", "text/xml", "a
 
 async def list_files(call: Call) -> Reply:
     """List the outputs."""
-    return Reply({"files": list(call.service.files(call.path["ref"]))})
+    return Reply({"files": list(call.service.outputs.list(call.path["ref"]))})
 
 
 async def get_file(call: Call) -> Reply | None:
     """Send one output, or a range of it."""
-    path = call.service.file(call.path["ref"], call.path["path"])
+    path = call.service.outputs.file(call.path["ref"], call.path["path"])
     stream = await asyncio.to_thread(_open, path, call.path["path"])
     with stream:
         size, etag = _facts(stream)
@@ -44,6 +44,20 @@ async def get_file(call: Call) -> Reply | None:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
         await call.sender.raw(_read(stream, start, end), _media(path), headers, 206 if span else 200)
     return None
+
+
+async def pull(call: Call) -> None:
+    """Copy outputs into a folder and say how far it is."""
+    body = call.body
+    steps = call.service.outputs.pull(
+        call.path["ref"], Path(body["folder"]), body.get("paths"), body.get("replace", False)
+    )
+    await call.sender.lines(steps)
+
+
+async def tensorboard(call: Call) -> Reply:
+    """Start TensorBoard on the outputs, or find it."""
+    return Reply(await call.service.outputs.tensorboard(call.path["ref"], call.body.get("python")))
 
 
 def _open(path: Path, name: str) -> BinaryIO:
