@@ -158,7 +158,7 @@ def _line(view: Mapping[str, Any], failed: Mapping[str, Any]) -> str:
     # The entry file has the line numbers of its cell.
     said = said.replace(f"`{ENTRY}`", _cell(view))
     position = view.get("position")
-    if state == "waiting" and isinstance(position, int) and "position" not in said:
+    if state == "waiting" and isinstance(position, int) and not words.says_place(said):
         said = f"{said} · position {position}" if said else f"position {position}"
     if view.get("staleSince"):
         stale = f"`{view.get('profile')}` cannot be reached since {words.clock(view['staleSince'])}"

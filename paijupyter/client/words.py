@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -30,8 +31,18 @@ _REASONS = {
     "lost": "the profile no longer knows this job",
     "machine-restarted": "the machine was restarted",
 }
+_PLACE = re.compile(r"\bposition\b|\bat place \d|\bNumber \d+ in ")
 _BARS = "▁▂▃▄▅▆▇█"
 _BINARY = ("MiB", "GiB", "TiB", "PiB")
+
+
+def says_place(message: str) -> bool:
+    """Say whether a backend's message has the place in its queue already.
+
+    >>> says_place("it waits in queue `team` at place 2"), says_place("it waits")
+    (True, False)
+    """
+    return _PLACE.search(message) is not None
 
 
 def duration(seconds: float) -> str:
