@@ -184,7 +184,10 @@ def test_a_waiting_card_has_a_reason_and_a_clock() -> None:
     """Never a bare pending (screens.md, principle 2)."""
     waiting = view(state="waiting", reason="queued", startedAt=None, since="2026-11-29T19:41:00Z", position=2)
     assert "in the queue · position 2" in card.text(card.facts(waiting, now=NOW))
-    for said in ("it waits in queue `team` at place 2", "Number 2 in this machine's queue, waiting for 1 job."):
+    for said in (
+        "it waits in queue `team` at place 2",
+        "Number 2 in this machine's queue, waiting for 1 job.",
+    ):
         told = card.text(card.facts({**waiting, "message": said}, now=NOW))
         assert said in told and "position" not in told, "a place is said once"
     assert "· 4 min" in card.text(card.facts(waiting, now=NOW))
