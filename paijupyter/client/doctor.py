@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paijupyter import paths
-from paijupyter.backends.base import Check
+from paijupyter.backends.accounts import Check
 from paijupyter.errors import PaiJupyterError
 from paijupyter.jobs import checks as looks
 

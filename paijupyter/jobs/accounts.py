@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from paijupyter.backends.base import Backend, Check, Examining, HasAccount, Login, Offering
+from paijupyter.backends.accounts import Check, Examining, HasAccount, Login, Offering
+from paijupyter.backends.base import Backend
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
 from paijupyter.jobs.profiles import ProfileFiles
 from paijupyter.jobs.watchers import Backends

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.base import Check, Place
+from paijupyter.backends.accounts import Check
+from paijupyter.backends.base import Place
 from paijupyter.errors import PaiJupyterError
 from paijupyter.jobs import keyring
 from paijupyter.jobs.profiles import Profiles

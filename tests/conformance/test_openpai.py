@@ -20,7 +20,8 @@ import yaml
 from conformance import CASES, Case, Conformance
 from staging import make_job
 
-from paijupyter.backends.base import Backend, HasAccount, Place, Profile, load_backend
+from paijupyter.backends.accounts import HasAccount
+from paijupyter.backends.base import Backend, Place, Profile, load_backend
 from paijupyter.protocol import read, write
 from tests.backends.openpai.running import Cluster, tools_without_python
 from tests.openpai.server import OpenPai

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from paijupyter.backends.base import Examining, HasAccount, Login, Offering, Place, Profile
+from paijupyter.backends.accounts import Examining, HasAccount, Login, Offering
+from paijupyter.backends.base import Place, Profile
 from paijupyter.backends.openpai import tokens
 from paijupyter.backends.openpai.backend import OpenPaiBackend
 from paijupyter.client import verbs

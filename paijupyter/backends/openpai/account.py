@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from paijupyter.backends.base import Login, Profile
+from paijupyter.backends.accounts import Login
+from paijupyter.backends.base import Profile
 from paijupyter.backends.openpai import tokens
 from paijupyter.backends.openpai.answers import mapping, number, text
 from paijupyter.backends.openpai.client import OpenPaiClient

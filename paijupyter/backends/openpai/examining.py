@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from paijupyter.backends.base import Check, Profile
+from paijupyter.backends.accounts import Check
+from paijupyter.backends.base import Profile
 from paijupyter.backends.delivery import signing
 from paijupyter.backends.openpai import features, ladder, tokens
 from paijupyter.backends.openpai.account import Account, Server, Who

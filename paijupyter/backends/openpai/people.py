@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paijupyter.backends.base import Check, Login, Profile
+from paijupyter.backends.accounts import Check, Login
+from paijupyter.backends.base import Profile
 from paijupyter.backends.openpai.account import Account
 from paijupyter.backends.openpai.client import OpenPaiClient
 from paijupyter.backends.openpai.examining import Examination

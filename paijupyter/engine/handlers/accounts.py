@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paijupyter.backends.base import Login
+from paijupyter.backends.accounts import Login
 from paijupyter.engine.call import Call
 from paijupyter.engine.route import Reply
 
