@@ -1,17 +1,16 @@
 /** The log of a job as a page: merged or of one task, tail first, only the rows drawn that can be seen. */
 
-import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import { CommandIDs, errorText, IContext } from './context';
-import { ILogLine, linkTo } from './linelinks';
+import { ILogLine } from './linelinks';
 import { LineStore } from './lines';
 import { failedTask, LogBar } from './logbar';
 import { LogEdges } from './logedges';
 import { From, LogReader } from './logreader';
 import { LogRows } from './logrows';
-import { saveLog, toClipboard } from './logsaving';
+import { LogSaver } from './logsaving';
 import { LogSearch } from './logsearch';
 import { LogTimes } from './logtimes';
 import { IJob } from './model';
@@ -41,6 +40,7 @@ export class LogView extends Widget {
       readAll: () => this._restart({ tail: null }, true),
       go: line => this.goTo(line)
     });
+    this._saver = new LogSaver(context, options, this._lines, this._rows, text => this._bar.say(text));
     this._bar = new LogBar(trans, this._search.node, this._actions(), { wrap: settings.wrapLines, fold: true });
     this._edges = new LogEdges(context, {
       fromStart: () => this._restart({ tail: null }),
@@ -269,18 +269,16 @@ export class LogView extends Widget {
         this._restart(line ? { line } : { tail: this.context.settings.tailLines }, true);
       },
       goToFailure: () => void this._goToFailure(),
-      copyLink: () => void this._copyLink(),
-      copy: () => void this._copy(),
-      download: () => {
-        saveLog(this.context, this.options.id, this.options.task).catch(error => this._bar.say(errorText(error)));
-      }
+      copyLink: () => void this._saver.copyLink(),
+      copy: () => void this._saver.copy(),
+      download: () => void this._saver.download()
     };
   }
 
   private _build(): void {
     const { head, end } = this._edges;
     this.node.append(this._bar.node, this._search.hits.node, head, this._rows.node, end);
-    this._rows.painter.href = line => this._linkTo(line);
+    this._rows.painter.href = line => this._saver.linkTo(line);
     this._rows.onPlace = place => {
       this.context.commands
         .execute(CommandIDs.openNotebook, { id: this.options.id, place: { ...place } })
@@ -378,31 +376,11 @@ export class LogView extends Widget {
     }
   }
 
-  /** The address that opens this log at a line, in this page or another. */
-  private _linkTo(line: ILogLine): string {
-    const page = URLExt.join(PageConfig.getBaseUrl(), PageConfig.getOption('appUrl') || 'lab');
-    return linkTo(new URL(page, location.href).href, this.options.id, this.options.task, line);
-  }
-
-  private async _copyLink(): Promise<void> {
-    const { line } = this._rows;
-    const { trans } = this.context;
-    this._bar.say(
-      line ? await toClipboard(this._linkTo(line), trans.__('Link copied.'), trans) : trans.__('There is no line yet.')
-    );
-  }
-
-  private async _copy(): Promise<void> {
-    const { trans } = this.context;
-    const selected = this._rows.selected();
-    const text = selected || [...this._lines.text(this._rows.prefixed)].join('');
-    this._bar.say(await toClipboard(text, selected ? trans.__('Selection copied.') : trans.__('Copied.'), trans));
-  }
-
   private readonly _lines = new LineStore();
   private readonly _rows: LogRows;
   private readonly _search: LogSearch;
   private readonly _times: LogTimes;
+  private readonly _saver: LogSaver;
   private readonly _bar: LogBar;
   private _reader: LogReader;
   private _ended = false;
