@@ -14,6 +14,8 @@ import pytest
 
 from tests.cluster.faults import Faults
 from tests.cluster.lab import addons, images, lifecycle, registry
+from tests.cluster.lab.leftovers import leftovers
+from tests.cluster.lab.places import STATE
 from tests.cluster.reach import Cluster
 
 pytestmark = pytest.mark.cluster
@@ -411,6 +413,25 @@ def test_the_registries_have_the_images(lab: lifecycle.Facts) -> None:
 
 def test_state_is_in_one_folder(lab: lifecycle.Facts) -> None:
     assert Path(lab.kubeconfig).stat().st_mode & 0o077 == 0
+
+
+def test_a_stop_would_see_what_there_is(lab: lifecycle.Facts) -> None:
+    """``make cluster-stop`` names what it could not take away: so it must know all of it."""
+    there = "\n".join(leftovers())
+    for part in (
+        "etcd",
+        "kube-apiserver",
+        "kubelet",
+        "containerd",
+        "coredns",
+        "kueue",
+        "kwok",
+        "rclone",
+        "jobset",
+    ):
+        assert f"/{part} " in there, part
+    for thing in ("network bridge", "iptables rule", "line of /etc/hosts", f"folder {STATE}"):
+        assert thing in there, thing
 
 
 def test_a_limited_account_may_what_its_roles_say_and_no_more(

@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.cluster.lab import addons, control, images, needs, network, node, registry
 from tests.cluster.lab.build import PROGRAMS, build, folder, only_one
 from tests.cluster.lab.kubectl import kubectl
+from tests.cluster.lab.leftovers import leftovers, mounts
 from tests.cluster.lab.places import (
     BRIDGE,
     GATEWAY,
@@ -113,9 +114,16 @@ def add_image(name: str) -> str:
 
 
 def stop_all() -> None:
-    """Stop the lab and take away all that it made on this machine, except the cache."""
+    """Stop the lab and take away all that it made on this machine, except the cache.
+
+    Raises:
+        LabError: Something is still there, and what.
+    """
     with only_one("lab"):
         _stop()
+        left = leftovers()
+        if left:
+            raise LabError("The lab is stopped, but this is left of it:\n  " + "\n  ".join(left))
 
 
 def _start() -> None:
@@ -161,10 +169,16 @@ def _stop() -> None:
         _delete_pods()
     for name in _PROCESSES:
         stop(name)
-    if running("containerd"):
-        _end_containers()
+    if node.has_containerd():
+        # One that died has left its containers behind: only it ends them, so it is started for that.
+        with contextlib.suppress(LabError):
+            node.start_containerd()
+            _end_containers()
         stop("containerd")
     _unmount()
+    still = mounts()
+    if still:  # nothing is deleted below what is mounted: it may be anybody's
+        raise LabError(f"These cannot be unmounted, so {STATE} stays: {', '.join(still)}")
     if STATE.exists() or Path(f"/sys/class/net/{BRIDGE}").exists():
         network.down()
     _remove_cgroups()
@@ -203,9 +217,7 @@ def _unmount() -> None:
     """Unmount what is left below the state folder, the deepest first."""
     libc = ctypes.CDLL(None, use_errno=True)
     detach = 2  # MNT_DETACH: busy ones too
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    places = [line.split()[4].replace("\\040", " ") for line in lines]
-    for place in sorted((p for p in places if p.startswith(f"{STATE}/")), key=len, reverse=True):
+    for place in mounts():
         libc.umount2(os.fsencode(place), detach)
 
 

@@ -56,6 +56,16 @@ def down() -> None:
         _HOSTS.write_text("\n".join(line for line in lines if line != _HOSTS_LINE) + "\n")
 
 
+def left() -> list[str]:
+    """Name what is there of what :func:`up` made, a line each."""
+    there = {
+        f"network bridge {BRIDGE}": Path(f"/sys/class/net/{BRIDGE}").exists(),
+        f"iptables rule for {API_SERVICE}": _iptables("-C") == 0,
+        f"line of {_HOSTS}: {_HOSTS_LINE}": _HOSTS_LINE in _HOSTS.read_text().splitlines(),
+    }
+    return [name for name, is_there in there.items() if is_there]
+
+
 def _iptables(action: str) -> int:
     return subprocess.run(["iptables", "-w", "-t", "nat", action, *_RULE], capture_output=True).returncode
 

@@ -95,6 +95,11 @@ def start_containerd() -> None:
     )
 
 
+def has_containerd() -> bool:
+    """Say whether a containerd of the lab was ever started, whether it runs or not."""
+    return (_CONTAINERD / "config.toml").exists()
+
+
 def ctr(*arguments: str | Path) -> str:
     """Run containerd's own command line in the namespace of Kubernetes' images and containers."""
     return run([program("containerd", "ctr"), "--address", SOCKET, "-n", "k8s.io", *arguments])
