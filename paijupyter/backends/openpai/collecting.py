@@ -10,6 +10,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 from paijupyter.backends.base import FINAL
@@ -150,9 +151,10 @@ class Collector:
         task = run.task(key) if attempt == run.journal.attempt else None
         role, index = split_task_key(key) or (key, 0)
         if log is None:
-            path = await self._path(run, attempt, role, index, task.attempt if task else 0)
+            path = partial(list_path, await self._server.path(run.name), attempt, converted(role), index)
             log = TaskLog(self._server.client, path, folder_of(run, key, attempt), await self._instead())
             log = self._logs.setdefault(place, log)
+        log.latest = max(log.latest, task.attempt if task else 0)
         return log
 
     async def _instead(self) -> str:
@@ -163,10 +165,6 @@ class Collector:
             return features.no_logs(text((await self._server.info()).get("version")))
         except PaiError:
             return ""
-
-    async def _path(self, run: JobRun, attempt: int, role: str, index: int, task_attempt: int) -> str:
-        job = await self._server.path(run.name)
-        return list_path(job, attempt, converted(role), index, task_attempt)
 
 
 def folder_of(run: JobRun, key: str, attempt: int) -> Path:

@@ -37,21 +37,27 @@ class Moved(Exception):
 
 
 class TaskLog:
-    """The copy of the log of one task of one attempt.
+    """The copy of the log of one task of one attempt of the job.
+
+    A task that the cluster tries again alone has attempts of its own: they stand one after the other.
 
     Args:
         client: the way to the server.
-        path: of the list of its files, below the API.
+        path: gives the path of the list of its files, below the API, of an attempt of the task.
         folder: of the task's attempt on this host.
         instead: what stands in place of a log that the server does not give, or "".
 
     Attributes:
         complete: whether all of it is here.
         trouble: why it could not be read last time, or None.
+        latest: number of the task's own attempt that goes on, or went on last.
     """
 
-    def __init__(self, client: OpenPaiClient, path: str, folder: Path, instead: str = "") -> None:
-        self.path = path
+    def __init__(
+        self, client: OpenPaiClient, path: Callable[[int], str], folder: Path, instead: str = ""
+    ) -> None:
+        self.latest = 0
+        self._path = path
         self.trouble: PaiError | None = None
         self._client = client
         self._instead = instead
@@ -59,6 +65,8 @@ class TaskLog:
         self._mark = folder / "log.json"
         state = read_json(self._mark) or {}
         self.complete = bool(state.get("complete"))
+        self._attempt = int(state.get("attempt") or 0)  # of the task, whose files are read
+        self._begin = int(state.get("begin") or 0)  # where that attempt begins in the copy
         self._base = int(state.get("base") or 0)  # where the present file begins in the copy
         self._name = str(state.get("name") or "")
         self._uris: Mapping[str, str] = {}
@@ -99,7 +107,30 @@ class TaskLog:
         self.complete = True
         self._note()
 
+    @property
+    def path(self) -> str:
+        """Path of the list of files that are read now."""
+        return self._path(self._attempt)
+
     async def _copy(self, turn: Turn) -> None:
+        while self._attempt < self.latest:
+            try:
+                await self._copy_attempt(turn)
+            except PaiError as error:
+                if error.is_passing:
+                    raise
+                _log.debug("log %s: %s", self.path, error)  # its files are gone, the next one's need not be
+            await asyncio.to_thread(self._go_to_next)
+        await self._copy_attempt(turn)
+
+    def _go_to_next(self) -> None:
+        self._attempt += 1
+        self._say(f"The cluster tries this task again: its attempt {self._attempt}.")
+        self._begin = self._base = self._size()
+        self._name, self._uris = "", {}
+        self._note()
+
+    async def _copy_attempt(self, turn: Turn) -> None:
         for fresh in (False, True):
             if fresh or not self._uris:
                 self._uris = await self._list(turn)
@@ -127,7 +158,7 @@ class TaskLog:
             return
         if self._name and name != self._name:
             self._base = self._size()  # an image that failed before its command has another file
-        begins = not self._size()
+        begins = self._size() == self._begin
         self._name = name
         older = self._uris.get(name + _OLDER)
         if begins and older:
@@ -218,7 +249,7 @@ class TaskLog:
 
     def _note(self) -> None:
         told: dict[str, Any] = {"complete": self.complete, "base": self._base, "name": self._name}
-        write_json(self._mark, told)
+        write_json(self._mark, {**told, "attempt": self._attempt, "begin": self._begin})
 
 
 def list_path(job: str, attempt: int, role: str, index: int, task_attempt: int) -> str:

@@ -59,6 +59,30 @@ async def test_addresses_expire_and_files_rotate_while_it_is_followed(
 
 
 @pytest.mark.asyncio
+async def test_a_task_that_is_tried_again_alone_has_all_its_attempts(
+    openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """O21, O30: with gangAllocation false; each attempt's log is another one, and none is lost or doubled."""
+    async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
+        job = simple(place, extras={"gangAllocation": False})
+        await backend.submit(job, {})
+        with openpai.lock:
+            remote = scripted(openpai, job).run().log("worker", 0, "first\n")
+        await watch.running(job)
+        await until(lambda: (job.folder / "tasks" / "worker-0" / "0" / "log").exists())
+        with openpai.lock:
+            remote.log("worker", 0, "and its end\n").retry_task("worker", 0).run().log(
+                "worker", 0, "second\n"
+            )
+            remote.rotate("worker", 0).retry_task("worker", 0).run()
+            remote.log("worker", 0, "third\n").rotate("worker", 0).log("worker", 0, "the last\n").succeed()
+        assert (await watch.final(job)).state == "succeeded"
+        said = "\n[paijupyter] The cluster tries this task again: its attempt {}.\n"
+        wanted = "first\nand its end\n" + said.format(1) + "second\n" + said.format(2) + "third\nthe last\n"
+        assert (await log_of(backend, job, "worker-0")).decode() == wanted
+
+
+@pytest.mark.asyncio
 async def test_what_the_cluster_has_thrown_away_is_said(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
