@@ -7,6 +7,8 @@ import { Api } from './api';
 import { ApiError } from './model';
 import { JobStore } from './store';
 
+export { CommandIDs } from './ids';
+
 export interface ISettings {
   notifications: boolean;
   wrapLines: boolean;
@@ -21,21 +23,6 @@ export interface IContext {
   settings: ISettings;
   /** Ids of the jobs whose card can be seen now. */
   inView: Set<string>;
-}
-
-export namespace CommandIDs {
-  export const openJobs = 'paijupyter:open-jobs';
-  export const openJob = 'paijupyter:open-job';
-  export const openLog = 'paijupyter:open-log';
-  export const stop = 'paijupyter:stop';
-  export const retry = 'paijupyter:retry';
-  export const deleteJob = 'paijupyter:delete';
-  export const openNotebook = 'paijupyter:open-notebook';
-  export const runCell = 'paijupyter:run-cell';
-  export const copyId = 'paijupyter:copy-id';
-  export const exportDocument = 'paijupyter:export';
-  export const form = 'paijupyter:form';
-  export const reconnect = 'paijupyter:reconnect';
 }
 
 /** Say an error: what is wrong, and what to do. */

@@ -2,27 +2,16 @@
 
 import type { IRouter, JupyterFrontEnd } from '@jupyterlab/application';
 
-import { CommandIDs } from './context';
-import { LINK, lineText, readLink, withoutLink } from './linelinks';
+import { CommandIDs } from './ids';
+import { lineText, readLink, withoutLink } from './linelinks';
 
-const COMMAND = 'paijupyter:open-link';
-
-export function addLinks(app: JupyterFrontEnd, router: IRouter | null): void {
-  if (!router) {
-    return;
+export async function openLink(app: JupyterFrontEnd, router: IRouter): Promise<void> {
+  const { hash, path, search } = router.current;
+  const link = readLink(search ?? '');
+  router.navigate(path + withoutLink(search ?? '') + (hash ?? ''), { skipRouting: true });
+  if (link) {
+    const { id, task, line } = link;
+    await app.restored;
+    await app.commands.execute(CommandIDs.openLog, { id, task, line: line && lineText(line) });
   }
-  app.commands.addCommand(COMMAND, {
-    execute: () => {
-      const { hash, path, search } = router.current;
-      const link = readLink(search ?? '');
-      router.navigate(path + withoutLink(search ?? '') + (hash ?? ''), { skipRouting: true });
-      if (link) {
-        const { id, task, line } = link;
-        const open = (): Promise<unknown> =>
-          app.commands.execute(CommandIDs.openLog, { id, task, line: line && lineText(line) });
-        app.restored.then(open).catch(error => console.error('paijupyter: the link cannot be opened', error));
-      }
-    }
-  });
-  router.register({ command: COMMAND, pattern: LINK, rank: 40 });
 }

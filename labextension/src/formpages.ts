@@ -1,20 +1,16 @@
-/** Where forms are opened from: launcher, toolbar of a notebook, palette, menu of a cell, output of the magic. */
+/** The forms of the page, and what each is about: a notebook, a cell, an earlier job, an output of the magic. */
 
-import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
-import { WidgetTracker } from '@jupyterlab/apputils';
+import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { IEditorServices } from '@jupyterlab/codeeditor';
-import type { ILauncher } from '@jupyterlab/launcher';
-import type { IRenderMimeRegistry } from '@jupyterlab/rendermime';
-import { LabIcon } from '@jupyterlab/ui-components';
+import type { LabIcon } from '@jupyterlab/ui-components';
 
 import { showPage } from './area';
-import { CommandIDs, errorText, IContext } from './context';
+import { activateClicked } from './clickedcell';
+import { errorText, IContext } from './context';
 import { FormPage } from './formpage';
-import { FORM_MIME, FormRenderer } from './formrender';
+import { FormRenderer } from './formrender';
 import type { IFormArguments } from './formstart';
-
-/** The widget renderer has -10: where this front end is, the form is the better of the two. */
-const BEFORE_WIDGETS = -20;
+import type { KeptPages } from './kept';
 
 /** The part of a notebook panel that says what a form is about. */
 interface INotebookPanel {
@@ -23,50 +19,67 @@ interface INotebookPanel {
   sessionContext: { session: { kernel: { id: string; name: string } | null } | null };
 }
 
-export function addForms(
-  app: JupyterFrontEnd,
-  context: IContext,
-  rendermime: IRenderMimeRegistry,
-  icon: LabIcon,
-  launcher: ILauncher | null,
-  editors: IEditorServices | null,
-  restorer: ILayoutRestorer | null
-): void {
-  const { trans } = context;
-  let opened = 0;
-  const tracker = new WidgetTracker<FormPage>({ namespace: 'paijupyter-forms' });
-  void restorer?.restore(tracker, {
-    command: CommandIDs.form,
-    args: page => ({ ...page.given, page: page.id }) as never,
-    name: page => page.id
-  });
-  const localPath = (path: string): string => app.serviceManager.contents.localPath(path);
+export type FormPages = KeptPages<FormPage, IFormArguments>;
+
+export class Forms {
+  constructor(
+    private readonly app: JupyterFrontEnd,
+    private readonly context: IContext,
+    private readonly icon: LabIcon,
+    private readonly editors: IEditorServices | null,
+    private readonly pages: FormPages
+  ) {}
+
+  /** Open a form: about what the arguments say, else about the notebook that is looked at. */
+  async open(args: { [name: string]: unknown }): Promise<void> {
+    if (Object.keys(args).some(key => ['document', 'job', 'folder', 'notebook'].includes(key))) {
+      return this._open(args as IFormArguments);
+    }
+    if (typeof args.cwd === 'string') {
+      return this._open({ folder: this._localPath(args.cwd) });
+    }
+    if (args.cell === 'clicked') {
+      activateClicked(this.app);
+    }
+    const panel = this.app.shell.currentWidget as unknown as Partial<INotebookPanel> | null;
+    if (!isNotebook(panel)) {
+      return this._open({ folder: '' });
+    }
+    return this._open(await ofNotebook(panel, args.cell === 'active' || args.cell === 'clicked', this._localPath));
+  }
+
+  /** What draws the output of the magic. */
+  output(): FormRenderer {
+    return new FormRenderer(this.context, node => notebookOf(this.app, node, this._localPath));
+  }
 
   // The page is there at once: the layout waits for it, and shall not wait for the server.
-  const open = (given: IFormArguments): Promise<void> => {
-    opened += 1;
-    const page = new FormPage(given, trans, () => void tracker.save(page));
-    page.id = given.page ?? `paijupyter-form-${Date.now()}-${opened}`;
-    page.title.icon = icon;
+  private _open(given: IFormArguments): Promise<void> {
+    const { trans } = this.context;
+    this._opened += 1;
+    const page: FormPage = new FormPage(given, trans, () => this.pages.keep(page, page.given));
+    page.id = given.page ?? `paijupyter-form-${Date.now()}-${this._opened}`;
+    page.title.icon = this.icon;
     page.title.label = trans.__('New job');
-    showPage(app, page);
-    void tracker.add(page);
-    const filled = fill(page, given);
+    showPage(this.app, page);
+    this.pages.add(page, given);
+    const filled = this._fill(page, given);
     return given.page ? Promise.resolve() : filled;
-  };
+  }
 
-  const fill = async (page: FormPage, given: IFormArguments): Promise<void> => {
+  private async _fill(page: FormPage, given: IFormArguments): Promise<void> {
+    const { context } = this;
     try {
       const [{ FormView }, { FormApi }, { begin, titleOf }] = await Promise.all([
         import('./formview'),
         import('./formapi'),
         import('./formstart')
       ]);
-      page.title.label = [trans.__('New job'), titleOf(given)].filter(Boolean).join(' · ');
+      page.title.label = [context.trans.__('New job'), titleOf(given)].filter(Boolean).join(' · ');
       const api = new FormApi(context.api);
       const job = (id: string): ReturnType<typeof context.store.want> => context.store.want(id);
       const [rows, profiles, start] = await Promise.all([api.rows(), api.profiles(), begin(given, api, job)]);
-      const form = new FormView(context, api, rows, profiles, given, start, editors?.factoryService ?? null);
+      const form = new FormView(context, api, rows, profiles, given, start, this.editors?.factoryService ?? null);
       await form.ready;
       if (page.isDisposed) {
         form.dispose();
@@ -77,37 +90,10 @@ export function addForms(
       page.content.node.setAttribute('role', 'alert');
       page.content.node.textContent = errorText(error);
     }
-  };
+  }
 
-  app.commands.addCommand(CommandIDs.form, {
-    label: args =>
-      args.isLauncher ? trans.__('Job') : args.cell ? trans.__('New job from this cell') : trans.__('New job'),
-    caption: trans.__('Fill in a form, see the plan, submit a job'),
-    icon,
-    execute: async args => {
-      if (Object.keys(args).some(key => ['document', 'job', 'folder', 'notebook'].includes(key))) {
-        return open(args as IFormArguments);
-      }
-      if (typeof args.cwd === 'string') {
-        return open({ folder: localPath(args.cwd) });
-      }
-      const panel = app.shell.currentWidget as unknown as Partial<INotebookPanel> | null;
-      if (!isNotebook(panel)) {
-        return open({ folder: '' });
-      }
-      return open(await ofNotebook(panel, args.cell === 'active', localPath));
-    }
-  });
-  launcher?.add({ command: CommandIDs.form, args: { isLauncher: true }, category: trans.__('Other'), rank: 10 });
-  app.contextMenu.addItem({ command: CommandIDs.form, args: { cell: 'active' }, selector: '.jp-CodeCell', rank: 30 });
-  rendermime.addFactory(
-    {
-      safe: true,
-      mimeTypes: [FORM_MIME],
-      createRenderer: () => new FormRenderer(context, node => notebookOf(app, node, localPath))
-    },
-    BEFORE_WIDGETS
-  );
+  private readonly _localPath = (path: string): string => this.app.serviceManager.contents.localPath(path);
+  private _opened = 0;
 }
 
 function isNotebook(panel: Partial<INotebookPanel> | null): panel is INotebookPanel {

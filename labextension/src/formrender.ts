@@ -6,8 +6,7 @@ import { Widget } from '@lumino/widgets';
 import { CommandIDs, errorText, IContext } from './context';
 import { Button, h, rich, setText } from './dom';
 import type { IFormArguments } from './formstart';
-
-export const FORM_MIME = 'application/vnd.paijupyter.form+json';
+import { MIME } from './ids';
 
 /** An output that is older than this was saved or is read by somebody else; nothing opens by itself then. */
 const FRESH_MILLISECONDS = 60_000;
@@ -31,14 +30,13 @@ export class FormRenderer extends Widget implements IRenderMime.IRenderer {
     private readonly place: (node: HTMLElement) => IFormArguments
   ) {
     super();
-    this.addClass('jp-PaiOutput');
     const { trans } = context;
     this._open = new Button(trans.__('Open the form'), trans.__('Open the form of this job'), () => this._go());
     this.node.append(h('div', { class: 'jp-PaiOutput-form' }, this._said, this._open.node));
   }
 
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    this._data = (model.data[FORM_MIME] ?? {}) as IFormData;
+    this._data = (model.data[MIME.form] ?? {}) as IFormData;
     const { trans } = this.context;
     const readable = typeof this._data.document === 'string';
     setText(this._said, readable ? trans.__('A job to fill in:') : trans.__('This output holds no job document.'));

@@ -11,9 +11,6 @@ const LOG = 'paijupyter-log';
 const TASK = 'paijupyter-task';
 const LINE = 'paijupyter-line';
 
-/** Addresses with these are links to logs. */
-export const LINK = /[?&]paijupyter-log=/;
-
 /** Write a line as text, such as `worker-0:0:1234`. */
 export function lineText({ task, attempt, offset }: ILogLine): string {
   return `${task}:${attempt}:${offset}`;

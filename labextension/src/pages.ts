@@ -1,43 +1,34 @@
 /** Pages of the main area: logs and single jobs. They come back after a reload. */
 
-import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
-import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { MainAreaWidget } from '@jupyterlab/apputils';
 import type { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
 
 import { goToPage, showPage } from './area';
-import { CommandIDs, errorText, IContext } from './context';
+import { errorText, IContext } from './context';
+import type { KeptPages } from './kept';
 import { lineText } from './linelinks';
 import type { ILogOptions, LogView } from './logview';
 
-interface IPage {
+interface ILogPage {
   id: string;
-  task: string | null;
-  /** The line of a log that somebody went to, as text. */
-  line?: string | null;
+  task: string;
+  /** The line that somebody went to, as text. */
+  line: string | null;
 }
+
+export type LogPages = KeptPages<MainAreaWidget<LogView>, ILogPage>;
+export type JobPages = KeptPages<MainAreaWidget, { id: string }>;
 
 export class Pages {
   constructor(
     private readonly app: JupyterFrontEnd,
     private readonly context: IContext,
     private readonly icon: LabIcon,
-    restorer: ILayoutRestorer | null
-  ) {
-    void restorer?.restore(this._logs, {
-      command: CommandIDs.openLog,
-      args: page => {
-        const { id, task, line } = this._shown.get(page) as IPage;
-        return { id, task, line: line ?? null, page: page.id };
-      },
-      name: page => page.id
-    });
-    void restorer?.restore(this._jobs, {
-      command: CommandIDs.openJob,
-      args: page => ({ id: (this._shown.get(page) as IPage).id }),
-      name: page => page.id
-    });
-  }
+    private readonly logs: LogPages,
+    private readonly jobs: JobPages
+  ) {}
 
   /**
    * Open a log, or go to it if it is open.
@@ -45,14 +36,11 @@ export class Pages {
    * @param pageId - what the page was called before a reload: the layout knows it by that name.
    */
   async openLog(options: ILogOptions, pageId = `paijupyter-log-${options.id}-${options.task || 'all'}`): Promise<void> {
-    const open = this._logs.find(page => {
-      const shown = this._shown.get(page);
-      return shown?.id === options.id && (shown.task === options.task || options.task === '');
-    });
+    const open = this.logs.find(({ id, task }) => id === options.id && (task === options.task || options.task === ''));
     if (open) {
       goToPage(this.app, open);
       if (options.line) {
-        (open.content as LogView).goTo(options.line);
+        open.content.goTo(options.line);
       }
       return;
     }
@@ -62,21 +50,21 @@ export class Pages {
     const title = (): void => {
       const name = this.context.store.get(options.id)?.name ?? this.context.trans.__('Log');
       page.title.label = `${name} · ${view.task || this.context.trans.__('log')}`;
-      this._shown.set(page, { id: options.id, task: view.task, line: view.line && lineText(view.line) });
     };
+    const shown = (): ILogPage => ({ id: options.id, task: view.task, line: view.line && lineText(view.line) });
     view.onOptions = () => {
       title();
-      void this._logs.save(page);
+      this.logs.keep(page, shown());
     };
     title();
     void this.context.store.want(options.id).then(title, () => undefined);
-    void this._logs.add(page);
+    this.logs.add(page, shown());
     showPage(this.app, page);
   }
 
   /** Open a job's card as a page, or go to it if it is open. */
   async openJob(id: string): Promise<void> {
-    const open = this._jobs.find(page => this._shown.get(page)?.id === id);
+    const open = this.jobs.find(shown => shown.id === id);
     if (open) {
       goToPage(this.app, open);
       return;
@@ -86,9 +74,8 @@ export class Pages {
     const holder = new Widget();
     holder.addClass('jp-PaiPage');
     const page = this._page(holder, `paijupyter-job-${id}`);
-    this._shown.set(page, { id, task: null });
     holder.disposed.connect(() => card.dispose());
-    void this._jobs.add(page);
+    this.jobs.add(page, { id });
     showPage(this.app, page);
     Widget.attach(card, holder.node);
     try {
@@ -99,7 +86,7 @@ export class Pages {
     }
   }
 
-  private _page(content: Widget, id: string): MainAreaWidget {
+  private _page<W extends Widget>(content: W, id: string): MainAreaWidget<W> {
     const page = new MainAreaWidget({ content });
     page.id = id;
     page.title.icon = this.icon;
@@ -107,8 +94,4 @@ export class Pages {
     page.toolbar.hide();
     return page;
   }
-
-  private readonly _shown = new WeakMap<MainAreaWidget, IPage>();
-  private readonly _logs = new WidgetTracker<MainAreaWidget>({ namespace: 'paijupyter-logs' });
-  private readonly _jobs = new WidgetTracker<MainAreaWidget>({ namespace: 'paijupyter-jobs' });
 }

@@ -7,9 +7,8 @@ import { Panel, Widget } from '@lumino/widgets';
 import type { JobCard } from './card';
 import { IContext } from './context';
 import { h } from './dom';
+import { MIME } from './ids';
 import { isGone, isMissing } from './model';
-
-export const MIME = 'application/vnd.paijupyter.job+json';
 
 export class JobRenderer extends Panel implements IRenderMime.IRenderer {
   constructor(
@@ -17,13 +16,12 @@ export class JobRenderer extends Panel implements IRenderMime.IRenderer {
     private readonly rendermime: IRenderMimeRegistry
   ) {
     super();
-    this.addClass('jp-PaiOutput');
     context.store.connectionChanged.connect(this._onConnection, this);
     context.store.changed.connect(this._onChange, this);
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    const reference = model.data[MIME] as { id?: unknown } | undefined;
+    const reference = model.data[MIME.job] as { id?: unknown } | undefined;
     const id = typeof reference?.id === 'string' ? reference.id : '';
     this._model = model;
     if (this._card && this._card.jobId === id) {

@@ -7,7 +7,7 @@ import { requestId } from './api';
 import { CommandIDs, errorText, IContext } from './context';
 import { h, rich } from './dom';
 import { ApiError, IJob } from './model';
-import { INotebookPanel } from './notebooks';
+import { INotebookPanel } from './panel';
 import { size } from './words';
 
 interface IProblem {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { LINK, lineText, linkTo, readLine, readLink, withoutLink } from '../linelinks';
+import { LINK } from '../ids';
+import { lineText, linkTo, readLine, readLink, withoutLink } from '../linelinks';
 
 const line = { task: 'my-worker-12', attempt: 1, offset: 9_007_199_254 };
 
