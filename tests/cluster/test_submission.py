@@ -184,6 +184,25 @@ async def test_pods_run_as_the_restricted_profile_wants(there: Lab) -> None:
         assert await there.run(job) == f"{printed}1000\nhome\n"
 
 
+@pytest.mark.asyncio
+async def test_who_may_not_look_at_a_restricted_namespace_is_told_what_to_set(
+    there: Lab, account_with: Callable[..., Path]
+) -> None:
+    """P27: without the optional Role nobody tells that it refuses root; with one setting the job runs."""
+    async with on(there):
+        label = "pod-security.kubernetes.io/enforce=restricted"
+        there.cluster.kubectl("label", "namespace", there.namespace, label)
+        account = account_with("paijupyter", "paijupyter-tasks")
+        there.use(account)
+        refused = (await there.problems(there.job("id -u")))["pod-security"]
+        assert "runAsNonRoot" in refused.message
+        assert refused.hint.startswith("Set `runAsUser` in the profile to a number above 0")
+        there.use(account, runAsUser=1000)
+        job = there.job("id -u")
+        assert await there.problems(job) == {}
+        assert await there.run(job) == "1000\n"
+
+
 # What the plan says
 
 

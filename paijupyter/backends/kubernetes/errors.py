@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -112,6 +113,10 @@ def _words(error: KubeError, doing: str) -> tuple[str, str, str, int]:
 
 _LOGIN = "Log in to the cluster again (`kubectl get pods` tells when it works), then try again."
 _DID_NOT = "The cluster did not {doing}"
+NO_CAPABILITIES = "Set `security: restricted` and `runAsUser: 1000` in the profile, or use another namespace."
+"""What to do where pod security refuses what `security: baseline` leaves to a container."""
+NO_ROOT = "Set `runAsUser` in the profile to a number above 0, for example 1000, or use another namespace."
+"""What to do where pod security refuses root: whoever may not look at the namespace learns it only so."""
 
 # (when, code, how the sentence begins, what to do, HTTP status); the first that applies is said.
 _RULES: tuple[tuple[Callable[[KubeError], bool], str, str, str, int], ...] = (
@@ -149,6 +154,22 @@ _RULES: tuple[tuple[Callable[[KubeError], bool], str, str, str, int], ...] = (
         "The namespace's quota did not let it {doing}",
         "Stop jobs that hold the quota, ask for less, or have the quota raised.",
         409,
+    ),
+    (
+        lambda error: error.status == 403 and bool(re.search("violates PodSecurity.*capab", error.message)),
+        "pod-security",
+        "Pod security did not let it {doing}",
+        NO_CAPABILITIES,
+        422,
+    ),
+    (
+        lambda error: (
+            error.status == 403 and bool(re.search("violates PodSecurity.*runAsNonRoot", error.message))
+        ),
+        "pod-security",
+        "Pod security did not let it {doing}",
+        NO_ROOT,
+        422,
     ),
     (
         lambda error: error.status == 403 and "violates PodSecurity" in error.message,

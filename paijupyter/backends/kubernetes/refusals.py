@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from paijupyter.backends.kubernetes.errors import NO_CAPABILITIES, NO_ROOT
 from paijupyter.backends.kubernetes.facts import KubeJob
 from paijupyter.backends.kubernetes.findings import Event, Finding, newest, short
 
@@ -44,6 +45,18 @@ _REFUSALS: tuple[tuple[str, str, str, str], ...] = (
         "refused",
         "the namespace's quota wants every task to say its needs: {said}",
         _LIMITS,
+    ),
+    (
+        r"violates PodSecurity.*capab",
+        "refused",
+        "the namespace's pod security refuses it: {said}",
+        NO_CAPABILITIES,
+    ),
+    (
+        r"violates PodSecurity.*runAsNonRoot",
+        "refused",
+        "the namespace's pod security refuses it: {said}",
+        NO_ROOT,
     ),
     (
         r"violates PodSecurity",

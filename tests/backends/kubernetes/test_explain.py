@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from paijupyter.backends.kubernetes import explain, records, refusals
+from paijupyter.backends.kubernetes.errors import KubeError
 from paijupyter.backends.kubernetes.facts import job_of, pod_of
 from paijupyter.backends.kubernetes.findings import Asked, Event, Finding, event_of
 from paijupyter.backends.kubernetes.places import unschedulable
@@ -59,7 +60,7 @@ def finding_of(data: dict[str, Any], asked: Asked = ASKED) -> Finding:
         ("priority", "refused", "no priority class `nosuch`", "priorityClass", True),
         ("k3q-refused", "queued", "quota `small` has no room", "starts once others", False),
         ("k3l-refused", "refused", "LimitRange refuses it", "within what it names", True),
-        ("k3p-refused", "refused", "pod security refuses it", "podTemplate", True),
+        ("k3p-refused", "refused", "pod security refuses it", "security: restricted", True),
     ],
 )
 def test_what_waits_says_why(name: str, reason: str, says: str, advises: str, for_ever: bool) -> None:
@@ -149,6 +150,23 @@ def test_a_webhook_that_is_down_is_named() -> None:
     found = refusals.of_job(job_of(sample("gpus")["job"]), [Event("FailedCreate", said, 1.0)])
     assert "webhook `mpod.kb.io` does not answer" in found.message
     assert found.for_ever
+
+
+@pytest.mark.parametrize(
+    ("broken", "advises"),
+    [
+        ("runAsNonRoot != true (pod or container must set it)", "Set `runAsUser` in the profile to a number"),
+        ("unrestricted capabilities (drop ALL), runAsNonRoot != true", "Set `security: restricted` and"),
+        ("host namespaces (hostIPC=true)", "Set what it names in the profile's `podTemplate`"),
+    ],
+)
+def test_what_pod_security_refuses_is_a_setting_of_the_profile(broken: str, advises: str) -> None:
+    said = f'pods "a" is forbidden: violates PodSecurity "restricted:latest": {broken}'
+    found = refusals.of_job(job_of(sample("gpus")["job"]), [Event("FailedCreate", said, 1.0)])
+    assert found.advice.startswith(advises)
+    told = KubeError(403, "Forbidden", said).for_people("start its tasks")
+    assert told.code == "pod-security"
+    assert told.hint.startswith(advises.replace("what it names", "what the namespace asks for"))
 
 
 def test_a_volume_that_is_elsewhere_is_said() -> None:
