@@ -48,14 +48,23 @@ export class Block {
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', end + 1)) {
       starts.push(end + 1);
     }
-    block.count = starts.length - 1;
+    const count = starts.length - 1;
+    const offsets = new Float64Array(count);
+    const widths = new Uint32Array(count);
+    // A million lines come by here; the `from` of typed arrays takes several times as long.
+    for (let place = 0; place < count; place += 1) {
+      const start = starts[place];
+      offsets[place] = start + offset;
+      widths[place] = starts[place + 1] - start - 1;
+    }
+    block.count = count;
     block.characters = text.length;
     block._open = null;
     block._text = text.slice(0, -1);
     block._starts = Uint32Array.from(starts);
-    block._tasks = new Int16Array(block.count).fill(task);
-    block._offsets = Float64Array.from(block._starts.subarray(0, block.count), start => start + offset);
-    block._widths = Uint32Array.from({ length: block.count }, (_, place) => starts[place + 1] - starts[place] - 1);
+    block._tasks = new Int16Array(count).fill(task);
+    block._offsets = offsets;
+    block._widths = widths;
     return block;
   }
 
