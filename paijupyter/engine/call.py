@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from paijupyter.engine import shapes
-from paijupyter.engine.route import Parameter
+from paijupyter.engine.route import Others, Parameter
 from paijupyter.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -68,15 +68,20 @@ def parse_body(raw: bytes, schema: Mapping[str, Any]) -> Any:
     return value
 
 
-def parse_query(given: Mapping[str, list[bytes]], parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+def parse_query(
+    given: Mapping[str, list[bytes]], parameters: tuple[Parameter, ...], others: Others = "refused"
+) -> dict[str, Any]:
     """Read the query by the route's table.
 
     Raises:
-        UsageProblem: for an unknown or repeated parameter, or a value that its schema does not allow.
+        UsageProblem: for a repeated parameter, an unknown one unless those are ignored, or a value that its
+            schema does not allow.
     """
     known = {parameter.name: parameter for parameter in parameters}
     values: dict[str, Any] = {}
     for name, texts in given.items():
+        if name not in known and others == "ignored":
+            continue
         if name not in known:
             allowed = ", ".join(known) or "none"
             raise UsageProblem(f"The parameter `{name}` is not known here.", f"Known are: {allowed}.")

@@ -13,6 +13,7 @@ import tornado.web
 
 from paijupyter.engine import problems
 from paijupyter.engine.call import Call, parse_body, parse_path, parse_query
+from paijupyter.engine.openpai.answers import BASE, reply_of
 from paijupyter.engine.pipe import Pipe
 from paijupyter.engine.route import JSON, PROBLEM, Reply, Route
 from paijupyter.engine.streams import Sender
@@ -77,7 +78,7 @@ class RouteHandler(tornado.web.RequestHandler):
             manifests=self._engine.manifests,
             engine=self._engine.facts,
             path=parse_path(self._names, tuple(self.path_args)),
-            query=parse_query(self.request.query_arguments, route.query),
+            query=parse_query(self.request.query_arguments, route.query, route.others),
             headers=self.request.headers,
             sender=self._sender,
             end_engine=self._engine.hand_over,
@@ -178,7 +179,7 @@ class RouteHandler(tornado.web.RequestHandler):
         """Send the problem document of whatever went wrong (called by tornado)."""
         error = kwargs["exc_info"][1] if "exc_info" in kwargs else tornado.web.HTTPError(status_code)
         problem = problems.as_error(error)
-        self._send(Reply(problems.document(problem), problem.status, PROBLEM))
+        self._send(self._refusal(problem))
         if problem.status == 405:
             self.set_header("Allow", ", ".join(self._methods))
         self.finish()
@@ -193,6 +194,11 @@ class RouteHandler(tornado.web.RequestHandler):
 
     def compute_etag(self) -> None:
         """Make no etag of answers: nobody asks for them, and hashing costs."""
+
+    def _refusal(self, problem: PaiJupyterError) -> Reply:
+        if self.request.path.startswith(f"{BASE}/"):
+            return reply_of(problem, self.request.path)
+        return Reply(problems.document(problem), problem.status, PROBLEM)
 
     @property
     def _announced(self) -> int:

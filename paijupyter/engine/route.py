@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from paijupyter.engine.call import Call
 
 Schema = Mapping[str, Any]
+Others = Literal["refused", "ignored"]
 JSON = "application/json"
 LINES = "application/x-ndjson"
 TEXT = "text/plain"
@@ -60,6 +61,7 @@ class Route:
         summary: one line for the OpenAPI document.
         answers: the good answers by status.
         query: the parameters of the query.
+        others: what is done with parameters that are not among them.
         body: schema of a JSON body; None: it takes none.
         upload: the body is bytes, passed on while it arrives.
         problems: further statuses that come with a problem document.
@@ -72,6 +74,7 @@ class Route:
     summary: str
     answers: Mapping[int, Answer]
     query: tuple[Parameter, ...] = ()
+    others: Others = "refused"
     body: Schema | None = None
     upload: bool = False
     problems: tuple[int, ...] = ()

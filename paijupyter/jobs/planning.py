@@ -319,6 +319,8 @@ def _read_text(text: str) -> tuple[dict[str, Any], dict[str, str], tuple[Problem
 
 def _short_name(data: Mapping[str, Any], request: Request) -> str:
     """The document's name without a suffix of ours, else the notebook's (P39)."""
+    if request.name:
+        return short_name(request.name)
     given = data.get("name")
     if isinstance(given, str) and given:
         return short_name(split_suffix(given)[0])

@@ -77,6 +77,7 @@ class Request:
         data: hashes of the packages of data that travelled, by name.
         resume_from: the job with whose checkpoints it begins, or None.
         group: ``{id, name, key}`` of the experiment it is, or None.
+        name: what it is called, to the letter; None: what its document says, without a suffix of ours.
     """
 
     document: str
@@ -90,6 +91,7 @@ class Request:
     data: Mapping[str, str] = field(default_factory=dict)
     resume_from: str | None = None
     group: Mapping[str, str] | None = None
+    name: str | None = None
 
     @classmethod
     def of(cls, data: Mapping[str, Any], cloned_from: str | None = None) -> Request:
@@ -115,6 +117,7 @@ class Request:
             cloned_from=cloned_from,
             data=_texts(_object(data, "data")),
             resume_from=_text(data, "resumeFrom") or None,
+            name=_text(data, "name") or None,
         )
 
 

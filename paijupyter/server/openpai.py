@@ -50,6 +50,8 @@ class OpenPaiHandler(OpenPaiAnswers, PassOn):
         """Stop."""
         await self.pass_on(self.request.body)
 
+    post = delete = put  # there is none; the engine says so in OpenPAI's words
+
 
 class OpenPaiJobsHandler(OpenPaiAnswers, UploadHandler):
     """Listing jobs, and submitting one, which is running code."""

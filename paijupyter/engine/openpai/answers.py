@@ -10,6 +10,8 @@ from paijupyter.engine.call import Call
 from paijupyter.engine.route import Handler, Reply
 from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError
 
+BASE = "/openpai"
+_NO_API = frozenset({"no-such-route", "http-405"})
 _CODES = {
     400: "InvalidParametersError",
     403: "ForbiddenUserError",
@@ -34,7 +36,7 @@ def in_their_words(handler: Handler) -> Handler:
         try:
             return await handler(call)
         except PaiJupyterError as error:
-            return _answer(error)
+            return reply_of(error)
 
     return answer
 
@@ -44,7 +46,16 @@ def no_job(name: str) -> Refused:
     return Refused(404, "NoJobError", f"Job {name} is not found.")
 
 
-def _answer(error: PaiJupyterError) -> Reply:
+def reply_of(error: PaiJupyterError, path: str = "") -> Reply:
+    """Return an error as the original answers it.
+
+    Args:
+        error: what is wrong.
+        path: that of the request.
+    """
+    if error.code in _NO_API:
+        said = f"API {path.removeprefix(BASE)} is not found."
+        return Reply({"code": "NoApiError", "message": said}, 404)
     if isinstance(error, Refused):
         return Reply({"code": error.code, "message": error.message}, error.status)
     if isinstance(error, InvalidDocument):

@@ -82,13 +82,32 @@ async def openpai_virtual_cluster(call: Call) -> Reply:
 async def openpai_storages(call: Call) -> Reply:
     """Return the storages of the default profile."""
     found = await call.service.storages.list()
-    names = [each["name"] for each in found["storages"]]
-    shown = [{"name": name, "share": False, "volumeName": name, "default": False} for name in names]
-    return Reply({"storages": [] if call.query.get("default") == "true" else shown})
+    shown = [
+        {"name": each["name"], "share": False, "volumeName": each["name"], "default": each["default"]}
+        for each in found["storages"]
+        if each["default"] or call.query.get("default") != "true"
+    ]
+    return Reply({"storages": shown})
 
 
+@in_their_words
+async def openpai_storage(call: Call) -> Reply:
+    """Return one storage; what it is made of is for nobody to know here."""
+    name = call.path["name"]
+    found = await call.service.storages.list()
+    for each in found["storages"]:
+        if each["name"] == name:
+            kind = {"type": "unknown", "data": {}, "readOnly": bool(each["readOnly"]), "mountOptions": []}
+            return Reply({"name": name, "share": False, "volumeName": name, **kind})
+    raise Refused(404, "NoStorageError", f"Storage {name} is not found.")
+
+
+@in_their_words
 async def openpai_sku_types(call: Call) -> Reply:
-    """Return none: there are no SKUs without HiveD."""
+    """Return none: there are no SKUs without HiveD, and a virtual cluster has none to tell of."""
+    if "vc" in call.query:
+        message = f"Cannot get sku types for virtual cluster {call.query['vc']}."
+        raise Refused(404, "NoVirtualClusterError", message)
     return Reply({})
 
 

@@ -50,10 +50,14 @@ async def openpai_submit(call: Call) -> Reply:
     if profile is None:
         raise Refused(403, "ForbiddenUserError", f"User {getpass.getuser()} is not allowed to do operation.")
     secrets = data.get("secrets") or {}
+    if not isinstance(secrets, Mapping):
+        # What the config shows in their place, posted back.
+        raise Refused(400, "InvalidProtocolError", "The job document's `secrets` must be a mapping.")
     patch = [{"op": "replace", "path": f"/secrets/{_escaped(key)}", "value": ""} for key in secrets]
     document = edit(text, patch)[0] if patch else text
     request = {
         "document": document,
+        "name": name,  # whoever posts `train-epoch2` asks for it by that name
         "profile": profile,
         "secrets": {key: {"value": str(value)} for key, value in secrets.items()},
         "context": {"surface": "rest"},
@@ -126,6 +130,14 @@ async def openpai_events(call: Call) -> Reply:
 
 
 @in_their_words
+async def openpai_ssh(call: Call) -> Reply:
+    """Say, as the original does of jobs without the ssh plug-in, that there is no way in."""
+    view_of(call)
+    message = f"SSH info of job {call.path['framework']} is not found."
+    raise Refused(404, "NoJobSshInfoError", message)
+
+
+@in_their_words
 async def openpai_execution(call: Call) -> Reply:
     """Stop a job. The answer does not wait for its end: the state tells it."""
     if call.body["value"] != "STOP":
@@ -149,10 +161,9 @@ def view_of(call: Call) -> Mapping[str, Any]:
     user, tilde, name = framework.partition("~")
     if not tilde:
         raise no_job(framework)
-    try:
-        view = call.service.get(name)
-    except NotFound:
-        raise no_job(framework) from None
+    view = _named(call, name)
+    if view is None:
+        raise no_job(framework)
     if view.get("user") != user:
         raise no_job(framework)
     return view
@@ -226,13 +237,20 @@ def _text(chunks: Iterable[bytes]) -> str:
 
 def _refuse_known(call: Call, name: str) -> None:
     """Refuse a name that a job has: here a name stands for one job for ever."""
+    if _named(call, name) is not None:
+        raise Refused(409, "ConflictJobError", f"Job {getpass.getuser()}~{name} already exists.")
+
+
+def _named(call: Call, name: str) -> Mapping[str, Any] | None:
+    """Return the job of a name as it was posted; ours are at most 100 characters long."""
     from paijupyter.protocol import short_name
 
-    try:
-        call.service.get(short_name(name))
-    except NotFound:
-        return
-    raise Refused(409, "ConflictJobError", f"Job {getpass.getuser()}~{name} already exists.")
+    for ref in (name, short_name(name)):
+        try:
+            return call.service.get(ref)
+        except NotFound:
+            continue
+    return None
 
 
 def _escaped(key: str) -> str:

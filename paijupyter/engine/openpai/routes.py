@@ -1,12 +1,16 @@
-"""Rows of the route table for OpenPAI's calls; the shapes are those of its own description."""
+"""Rows of the route table for OpenPAI's calls; the shapes are those of its own description.
+
+Like the original's, they ignore parameters that they do not know: clients of several versions send some.
+"""
 
 from __future__ import annotations
 
 from paijupyter.engine import schemas as s
 from paijupyter.engine.openpai import cluster, jobs, logs
+from paijupyter.engine.openpai.answers import BASE
 from paijupyter.engine.route import BYTES, YAML, Answer, Handler, Parameter, Route
 
-_V2 = "/openpai/api/v2"
+_V2 = f"{BASE}/api/v2"
 _ERROR = Answer("What is wrong, in OpenPAI's words.", s.record("code message", code=s.TEXT, message=s.TEXT))
 _DONE = Answer("It is accepted.", s.record("status message", status=s.COUNT, message=s.TEXT))
 _NATURAL = {"type": "integer", "minimum": 0, "maximum": 50_000}
@@ -17,7 +21,7 @@ _TASK = _JOB + "/attempts/{attempt}/taskRoles/{role}/taskIndex/{index}/attempts"
 
 def _get(path: str, handler: Handler, summary: str, answer: Answer, *query: Parameter) -> Route:
     answers = {200: answer, 400: _ERROR, 404: _ERROR}
-    return Route("GET", _V2 + path, handler, summary, answers, query=query)
+    return Route("GET", _V2 + path, handler, summary, answers, query=query, others="ignored")
 
 
 def _any(description: str) -> Answer:
@@ -45,6 +49,7 @@ OPENPAI_ROUTES = (
         _any("The storages."),
         Parameter("default", "only the default ones", _YES),
     ),
+    _get("/storages/{name}", cluster.openpai_storage, "Return a storage", _any("It.")),
     _get(
         "/cluster/sku-types",
         cluster.openpai_sku_types,
@@ -72,6 +77,7 @@ OPENPAI_ROUTES = (
         "Submit a job document (text/yaml)",
         {202: _DONE, **dict.fromkeys((400, 403, 404, 409, 413), _ERROR)},
         upload=True,
+        others="ignored",
     ),
     _get(_JOB, jobs.openpai_job, "Return a job with its tasks", _any("The job.")),
     _get(_JOB + "/attempts/{attempt}", jobs.openpai_attempt, "Return one attempt", _any("The job.")),
@@ -81,6 +87,7 @@ OPENPAI_ROUTES = (
         "Return the job document as JSON, secrets masked",
         Answer("JSON.", s.TEXT, YAML),
     ),
+    _get(_JOB + "/ssh", jobs.openpai_ssh, "Say that no job has ssh here", _any("Nothing.")),
     _get(
         _JOB + "/events",
         jobs.openpai_events,
@@ -94,7 +101,8 @@ OPENPAI_ROUTES = (
         jobs.openpai_execution,
         "Stop a job",
         {202: _DONE, **dict.fromkeys((400, 404, 409), _ERROR)},
-        body=s.strict("value", value=s.PLAIN),
+        body=s.record("value", value=s.PLAIN),
+        others="ignored",
     ),
     _get(_TASK, jobs.openpai_task, "Return a task with its attempts", _any("The task.")),
     _get(_TASK + "/{once}/logs", logs.openpai_logs, "List a task's logs", _any("Their addresses."), _TAIL),
@@ -111,5 +119,6 @@ OPENPAI_ROUTES = (
             404: _ERROR,
         },
         query=(_TAIL,),
+        others="ignored",
     ),
 )

@@ -22,18 +22,37 @@ _STATES = {
 _NOT_BEGUN = frozenset({"submitting", "queued", "secret", "disk", "retry-delay"})
 STOP_REQUESTED, PEER_ENDED = -210, -220
 _UNKNOWN_FAILURE = 255
-# reason → exit code and the phrase that OpenPAI's catalogue has for it.
-_FAILURES = {
-    "out-of-memory": (-1200, "ContainerOOMKilled", "USER_FAILURE", "PERMANENT"),
-    "preempted": (-1003, "PodPreempted", "PLATFORM_FAILURE", "TRANSIENT"),
-    "evicted": (-1000, "PodEvicted", "PLATFORM_FAILURE", "TRANSIENT"),
-    "lost": (-1001, "PodNodeLost", "PLATFORM_FAILURE", "TRANSIENT"),
-    "machine-restarted": (-1001, "PodNodeLost", "PLATFORM_FAILURE", "TRANSIENT"),
-    "deadline": (-1004, "PodDeadlineExceeded", "USER_FAILURE", "PERMANENT"),
-    "image": (254, "PAIRuntimeImageNotFound", "USER_FAILURE", "PERMANENT"),
-    "ports": (253, "PAIRuntimePortConflict", "PLATFORM_FAILURE", "TRANSIENT"),
+# reason → exit code.
+_CODES = {
+    "out-of-memory": -1200,
+    "preempted": -1003,
+    "evicted": -1000,
+    "lost": -1001,
+    "machine-restarted": -1001,
+    "deadline": -1004,
+    "image": 254,
+    "ports": 253,
 }
-_REACTIONS = {"PERMANENT": "NEVER_RETRY", "TRANSIENT": "ALWAYS_RETRY", "UNKNOWN": "RETRY_TO_MAX"}
+# What OpenPAI's catalogue says of an exit code: phrase, issuer, causer, type, stage, behavior, reaction.
+_CATALOGUE = {
+    int(code): facts
+    for code, *facts in map(
+        str.split,
+        """\
+0 Succeeded USER_CONTAINER USER_CONTAINER USER_SUCCESS COMPLETING UNKNOWN NEVER_RETRY
+-210 StopFrameworkRequested PAI_FC USER_STOP USER_STOP UNKNOWN PERMANENT NEVER_RETRY
+-220 FrameworkAttemptCompletion PAI_FC USER_STOP USER_STOP UNKNOWN PERMANENT NEVER_RETRY
+-1000 PodEvicted PAI_K8S PAI_K8S PLATFORM_FAILURE RUNNING TRANSIENT ALWAYS_RETRY
+-1001 PodNodeLost PAI_K8S PAI_K8S PLATFORM_FAILURE RUNNING TRANSIENT ALWAYS_RETRY
+-1003 PodPreemptedForCriticalPod PAI_K8S PAI_K8S PLATFORM_FAILURE RUNNING TRANSIENT ALWAYS_RETRY
+-1004 PodDeadlineExceeded PAI_K8S USER_STOP USER_STOP RUNNING PERMANENT NEVER_RETRY
+-1200 UserContainerDockerOOMKilled PAI_DOCKER USER_CONTAINER USER_FAILURE RUNNING PERMANENT NEVER_RETRY
+253 ContainerPortConflict PAI_RUNTIME PAI_RUNTIME PLATFORM_FAILURE LAUNCHING TRANSIENT ALWAYS_RETRY
+254 ContainerImageNotExists PAI_RUNTIME PAI_RUNTIME USER_FAILURE LAUNCHING PERMANENT NEVER_RETRY
+255 PAIRuntimeUnknownFailed PAI_RUNTIME UNKNOWN UNKNOWN_FAILURE UNKNOWN UNKNOWN RETRY_TO_MAX
+""".splitlines(),
+    )
+}
 
 
 def debug_id(user: str, name: str) -> str:
@@ -76,7 +95,7 @@ def detail(view: View, name: str, tasks: Sequence[View], attempt: int | None = N
     shown = latest if attempt is None else attempt
     # An attempt that another one followed has failed; what it failed of is in its tasks.
     code = exit_code(view) if shown == latest else _worst(tasks)
-    state = _STATES[view["state"]][0] if shown == latest else "FAILED"
+    state = str(_status(view)["state"]) if shown == latest else "FAILED"
     failed = view.get("failedTask") or {}
     times = {key: _status(view)[key] for key in ("createdTime", "launchedTime", "completedTime")}
     status = {
@@ -135,7 +154,7 @@ def milliseconds(time: str | None) -> int | None:
 
 def _status(view: View) -> dict[str, Any]:
     state, sub_state = _STATES[view["state"]]
-    stopping = view["state"] == "running" and view.get("reason") == "stopping"
+    stopping = _is_stopping(view)
     if stopping:
         state, sub_state = "STOPPING", "AttemptDeleting"
     elif view["state"] == "waiting" and view.get("reason") in _NOT_BEGUN:
@@ -158,12 +177,15 @@ def _status(view: View) -> dict[str, Any]:
     }
 
 
+def _is_stopping(view: View) -> bool:
+    return bool(view["state"] == "running" and view.get("reason") == "stopping")
+
+
 def _code(view: View, stopped: int) -> int | None:
     state = view["state"]
     if state == "failed":
         failed = view.get("failedTask") or {}
-        known = _FAILURES.get(str(failed.get("reason") or view.get("reason") or ""))
-        return known[0] if known else _UNKNOWN_FAILURE
+        return _CODES.get(str(failed.get("reason") or view.get("reason") or ""), _UNKNOWN_FAILURE)
     return {"succeeded": 0, "stopped": stopped}.get(state)
 
 
@@ -176,26 +198,10 @@ def _spec(code: int | None, view: View) -> dict[str, Any] | None:
     """Return what OpenPAI's catalogue says of a code, in its keys; the sentences are ours."""
     if code is None:
         return None
-    if code == 0:
-        kind = ("Succeeded", "USER_SUCCESS", "UNKNOWN")
-    elif code in (STOP_REQUESTED, PEER_ENDED):
-        phrase = "StopFrameworkRequested" if code == STOP_REQUESTED else "FrameworkAttemptCompletion"
-        kind = (phrase, "USER_STOP", "PERMANENT")
-    else:
-        known = next((each for each in _FAILURES.values() if each[0] == code), None)
-        kind = (known[1], known[2], known[3]) if known else (
-            "PAIRuntimeUnknownFailed", "UNKNOWN_FAILURE", "UNKNOWN",
-        )  # fmt: skip
-    phrase, type_, behavior = kind
+    keys = ("phrase", "issuer", "causer", "type", "stage", "behavior", "reaction")
     return {
         "code": code,
-        "phrase": phrase,
-        "issuer": "PAI_RUNTIME",
-        "causer": type_,
-        "type": type_,
-        "stage": "UNKNOWN",
-        "behavior": behavior,
-        "reaction": _REACTIONS[behavior],
+        **dict(zip(keys, _CATALOGUE[code], strict=True)),
         "reason": view.get("message") or "",
         "repro": [],
         "solution": [view["advice"]] if view.get("advice") else [],
@@ -237,6 +243,8 @@ def _task(view: View, task: View, path: str) -> dict[str, Any]:
     begun, ended = milliseconds(task.get("startedAt")), milliseconds(task.get("endedAt"))
     created = milliseconds(view.get("submittedAt"))
     state = _STATES[task["state"]][0]
+    if state == "RUNNING" and _is_stopping(view):
+        state = "STOPPING"
     uid = f"{view['id']}-{task['key']}-{task['attempt']}"
     ports = (view.get("ports") or {}).get(task["key"]) or {}
     return {
