@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
-from paijupyter.backends.openpai.budget import Budget, Turn
+from paijupyter.backends.base import Profile
+from paijupyter.backends.openpai.access import client_of
+from paijupyter.backends.openpai.budget import ENGINE, Budget, Turn
 
 
 class Clock:
@@ -97,3 +99,11 @@ async def test_a_server_that_counts_too_many_is_left_alone(clock: Clock) -> None
     budget.shut(60)
     assert budget.free(Turn.LIST) == 0
     assert (await calls(budget, clock, 1))[0] >= 1060
+
+
+def test_all_profiles_of_an_engine_share_their_calls() -> None:
+    """O32: at most 60 a minute together; a profile that names a number of its own has those for itself."""
+    first, second = (client_of(Profile(name, "openpai", {"url": "http://pai"})) for name in ("a", "b"))
+    own = client_of(Profile("c", "openpai", {"url": "http://pai", "callsPerMinute": 90}))
+    assert first.budget is second.budget is ENGINE
+    assert own.budget is not ENGINE
