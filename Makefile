@@ -4,7 +4,7 @@
 # make test-browser drive JupyterLab in a real Chromium; screenshots stay in tests/browser/screenshots
 # make test-cluster run against a real Kubernetes, which is built and started here: 20 minutes the first time
 # make cluster      keep that Kubernetes running; make cluster-stop takes it away
-# make test-services  an S3 server, a keyring and a JupyterHub, for real; made outside of the tree where they can be
+# make test-services  an S3 server, a keyring, a JupyterHub and OpenPAI's own client, for real; made outside of the tree where they can be
 # make lab          open JupyterLab on the example notebooks
 PYTHON ?= python3
 VENV ?= .venv
@@ -44,7 +44,7 @@ test-cluster: $(VENV)/test.stamp
 # What cannot be made here is said, and its tests are skipped.
 test-services: $(VENV)/services.stamp $(VENV)/node.stamp
 	$(BIN)/python -m tests.services
-	$(BIN)/python -m pytest -n 0 -m services --durations=5 tests/backends tests/data tests/forms tests/hub tests/jobs tests/labextension
+	$(BIN)/python -m pytest -n 0 -m services --durations=5 tests/backends tests/data tests/forms tests/hub tests/jobs tests/labextension tests/server
 
 cluster: $(VENV)/test.stamp
 	@$(BIN)/python -m tests.cluster.lab up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -33,11 +34,17 @@ def write_reference(folder: Path) -> None:
         "flows.md": flows.page(tests),
         "kubernetes.md": _settings(SETTINGS),
         "openpai.md": _settings(OPENPAI_SETTINGS),
+        "recorded.md": _recorded(tests / "openpai" / "exchanges.py"),
     }
     for name, text in pages.items():
         page = folder / name
         if not page.exists() or page.read_text() != text:
             page.write_text(text)
+
+
+def _recorded(tables: Path) -> str:
+    """Return the counts of recorded exchanges, from the tables that the tests use."""
+    return str(runpy.run_path(str(tables))["table"]())
 
 
 def _row(*cells: str) -> str:

@@ -1,7 +1,7 @@
 """Make what tests marked `services` need, outside of the tree, once (``make test-services``).
 
-An S3 server (rclone, built by Go), gnome-keyring (Debian's), a proxy for JupyterHub (npm's). What cannot be
-made here is said, and its tests are skipped.
+An S3 server (rclone, by Go), gnome-keyring (Debian's), a proxy for JupyterHub and OpenPAI's SDK (npm's).
+What cannot be made here is said, and its tests are skipped.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from tests.cluster.lab import build
 
 KEYRING = ("gnome-keyring", "dbus-daemon")
 PROXY = "configurable-http-proxy@5"
+SDK = "@microsoft/openpai-js-sdk@0.1.5"
 
 
 def proxy() -> Path | None:
     """Return the program configurable-http-proxy, or None if it is not there."""
     there = shutil.which("configurable-http-proxy") or shutil.which(
-        "configurable-http-proxy", path=str(_bin())
+        "configurable-http-proxy", path=str(_modules("hub") / ".bin")
     )
     return Path(there) if there else None
 
@@ -33,12 +34,25 @@ def rclone() -> Path | None:
     return Path(there) if there else None
 
 
+def node() -> Path | None:
+    """Return the program node, or None if it is not there."""
+    there = shutil.which("node", path=_path())
+    return Path(there) if there else None
+
+
+def sdk() -> Path | None:
+    """Return the folder of Node's modules that has OpenPAI's SDK, or None if it is not there."""
+    modules = _modules("openpai")
+    return modules if (modules / "@microsoft" / "openpai-js-sdk").is_dir() else None
+
+
 def main() -> int:
     """Make all of it; return 0 also if some cannot be made: its tests say so."""
     for name, is_there, make in (
         ("rclone", rclone, _make_rclone),
         ("gnome-keyring", lambda: shutil.which("gnome-keyring-daemon"), _make_keyring),
-        ("configurable-http-proxy", proxy, _make_proxy),
+        ("configurable-http-proxy", proxy, lambda: _install(PROXY, "hub")),
+        ("openpai-js-sdk", sdk, lambda: _install(SDK, "openpai")),
     ):
         if is_there():
             continue
@@ -67,18 +81,22 @@ def _make_keyring() -> None:
         subprocess.run([*get, *words], check=True, capture_output=True, env=environment)
 
 
-def _make_proxy() -> None:
-    folder = _bin().parents[1]
+def _install(package: str, name: str) -> None:
+    folder = _modules(name).parent
     folder.mkdir(parents=True, exist_ok=True)
-    # Where the machine has no npm, the environment of the tests has one.
-    path = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
-    words = [shutil.which("npm", path=path) or "npm", "install", "--silent", "--no-audit", "--no-fund", PROXY]
-    subprocess.run(words, check=True, capture_output=True, cwd=folder, env=os.environ | {"PATH": path})
+    words = [shutil.which("npm", path=_path()) or "npm", "install", "--silent", "--no-audit", "--no-fund"]
+    environment = os.environ | {"PATH": _path()}
+    subprocess.run([*words, package], check=True, capture_output=True, cwd=folder, env=environment)
 
 
-def _bin() -> Path:
+def _path() -> str:
+    """Return where programs are; where the machine has no Node, the environment of the tests has one."""
+    return os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
+
+
+def _modules(name: str) -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "paijupyter-tests" / "hub" / "node_modules" / ".bin"
+    return Path(base) / "paijupyter-tests" / name / "node_modules"
 
 
 if __name__ == "__main__":
