@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.lab import Lab, Server, page_on, started_browser
+from tests.bundle import entry_files, gzipped
 from tests.home import places
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,17 @@ def test_it_is_small_and_has_no_sources_of_the_front_end(wheel: Path) -> None:
     assert any("etc/jupyter/jupyter_server_config.d" in name for name in names)
     assert not [name for name in names if "node_modules" in name or name.endswith((".ts", ".tsx"))]
     assert size < 15_000_000
+
+
+def test_a_start_waits_for_little_and_the_rest_comes_later(wheel: Path, tmp_path: Path) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    (file,) = tmp_path.glob("*.data/data/share/jupyter/labextensions/paijupyter/package.json")
+    every = [each for each in (file.parent / "static").glob("*.js") if "third-party" not in each.name]
+    assert gzipped(entry_files(file.parent)) < 10_000
+    assert 20_000 < gzipped(every) < 120_000
 
 
 @pytest.fixture
