@@ -150,9 +150,10 @@ export class RowPainter {
     }
     const count = row.copies + 1;
     const label = this.trans._n('%1 task prints this line', '%1 tasks print this line', count, count);
+    // No stop of Tab: there may be one in each of a million lines. Enter opens that of the line that is marked.
     const button = h(
       'button',
-      { type: 'button', class: 'jp-PaiLog-copies', 'aria-label': label, 'aria-expanded': String(isOpen) },
+      { type: 'button', tabindex: -1, class: 'jp-PaiLog-copies', 'aria-label': label, 'aria-expanded': String(isOpen) },
       `${isOpen ? '▾' : '▸'} ×${count}`
     );
     const names = this.lines.printers(row.line);

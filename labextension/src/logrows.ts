@@ -279,6 +279,12 @@ export class LogRows {
       this.follow = true;
       return;
     }
+    const { current } = this.painter;
+    if (event.key === 'Enter' && event.target === this.node && current >= 0 && this.lines.line(current)?.copies) {
+      this.lines.toggle(current);
+      this.follow = false;
+      return;
+    }
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!by || !event.altKey) {
       return;

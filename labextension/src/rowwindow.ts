@@ -25,6 +25,9 @@ export class RowWindow<L extends ILine> {
   /** Called when rows were drawn that were not there before. */
   onDrawn: (() => void) | null = null;
 
+  /** Called when the line that had the focus is gone, with where it was. */
+  onLost: ((at: number) => void) | null = null;
+
   constructor(private readonly maker: IRowMaker<L>) {
     this.node.append(this._space);
     this.node.addEventListener('scroll', () => this._place(false));
@@ -49,6 +52,8 @@ export class RowWindow<L extends ILine> {
     const kept = scrollTop > 0 ? this._indexAt(scrollTop) : -1;
     const keptKey = this._lines[kept]?.key;
     const way = kept < 0 ? 0 : scrollTop - this._tops[kept];
+    const focused = this._focused() ?? '';
+    const was = this._at.get(focused);
     this._lines = lines;
     this._at = new Map(lines.map((line, at) => [line.key, at]));
     this._tops = new Float64Array(lines.length);
@@ -64,6 +69,9 @@ export class RowWindow<L extends ILine> {
       this.node.scrollTop = this._tops[again] + way;
     }
     this._place(true);
+    if (was !== undefined && !this._at.has(focused)) {
+      this.onLost?.(was);
+    }
   }
 
   /** The height of what can be seen has changed. */
