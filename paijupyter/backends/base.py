@@ -303,6 +303,9 @@ class Batching(Protocol):
             For each job in order None, or why it was not created, with what was half done rolled back.
         """
 
+    def submitted(self, job: Job) -> str:
+        """Return the document of a job as its plan shows it, without planning it."""
+
 
 @runtime_checkable
 class Connection(Protocol):

@@ -15,7 +15,7 @@ from paijupyter.jobs.identity import id_for, is_id
 from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.profiles import ProfileFiles
-from paijupyter.jobs.record import SCHEMA, Record
+from paijupyter.jobs.record import SCHEMA, Beginning, Record
 from paijupyter.jobs.watchers import Backends, Watchers
 
 
@@ -74,7 +74,8 @@ class Adoption:
         own = {"profile": profile, "host": host.name, "bootId": host.boot_id, "pidNamespace": host.namespace}
         record = Record(self._catalog.folder / str(facts["id"]), {**facts, **own})
         created = {"type": "created", "at": facts["submittedAt"]}
-        await self._catalog.add(LiveJob(record, Life()), source, source, dict(found["commands"]), created)
+        beginning = Beginning(source, source, dict(found["commands"]), created)
+        await self._catalog.add([(LiveJob(record, Life()), beginning)])
         await self._catalog.append(record.id, {"type": "submitted", "at": now()})
         return record.id
 

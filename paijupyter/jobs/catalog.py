@@ -11,7 +11,7 @@ import logging
 import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from paijupyter.jobs.identity import not_before
 from paijupyter.jobs.index import Index, Row
 from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
-from paijupyter.jobs.record import BrokenRecord, Event
+from paijupyter.jobs.record import Beginning, BrokenRecord, Event
 from paijupyter.jobs.view import at_this_moment
 
 _log = logging.getLogger(__name__)
@@ -67,9 +67,11 @@ class Catalog:
 
     @property
     def index(self) -> Index:
-        """The open index."""
+        """The open index, with all that has happened so far."""
         if self._index is None:
             raise RuntimeError("the job service is not started")
+        if self._unsaved:
+            self._write_unsaved()
         return self._index
 
     async def open(self) -> None:
@@ -103,18 +105,22 @@ class Catalog:
     def close(self) -> None:
         """Close the index."""
         if self._index is not None:
+            self._write_unsaved()
             self._index.close()
             self._index = None
 
-    async def add(
-        self, job: LiveJob, document: str, submitted: str, commands: Mapping[str, str], first: Event
-    ) -> None:
-        """Make a job's folder, then show it."""
-        await asyncio.to_thread(records.create, job.record, document, submitted, commands, first)
-        job.life = Life().after(first)
-        self.live[job.record.id] = job
-        self._save(job)
-        self._publish(job)
+    async def add(self, jobs: Sequence[tuple[LiveJob, Beginning]]) -> None:
+        """Make the folders of jobs, then show them.
+
+        Raises:
+            OSError: if they cannot be written; then none of them is there.
+        """
+        await asyncio.to_thread(records.create, [(job.record, beginning) for job, beginning in jobs])
+        for job, beginning in jobs:
+            job.life = Life().after(beginning.first)
+            self.live[job.record.id] = job
+            self._save(job)
+            self._publish(job)
 
     async def append(self, job: str, event: Event) -> None:
         """Add an event to an unfinished job of this host; one that changes nothing is dropped.
@@ -129,10 +135,7 @@ class Catalog:
             after = live.life.after(event)
             if after == live.life or job not in self.live:
                 return
-            if after.final and not live.life.final:
-                await asyncio.to_thread(self.before_final, live)
-            await asyncio.to_thread(live.record.append, event, durable=_matters(live.life, after))
-            await asyncio.to_thread(live.look, after)
+            await asyncio.to_thread(self._write, live, event, after)
             # From here on without a pause: nobody sees one half of it.
             leaves = _queued(live.life) and not _queued(after)
             live.life = after
@@ -148,6 +151,14 @@ class Catalog:
                 self._publish_queue(live.record.profile)
             if after.final:
                 self.after_final(live)
+
+    def _write(self, live: LiveJob, event: Event, after: Life) -> None:
+        """Write an event, and read what the job has written where it may have written something."""
+        if after.final and not live.life.final:
+            self.before_final(live)
+        live.record.append(event, durable=_matters(live.life, after))
+        if after.state != "waiting" or after.attempt != live.life.attempt:
+            live.look(after)
 
     async def annotate(self, live: LiveJob, event: Event) -> None:
         """Add an event to a final job that leaves its state as it is."""
@@ -293,13 +304,19 @@ class Catalog:
             self._final.popitem(last=False)
 
     def _save(self, job: LiveJob) -> None:
-        """Write a job's row; the index may fail, the folder has it all, and the row is tried again."""
+        """Write a job's row, together with all that change at this moment.
+
+        The index may fail: the folder has it all, and the row is tried again.
+        """
+        if not self._unsaved:
+            asyncio.get_running_loop().call_soon(self._write_unsaved)
         self._unsaved[job.record.id] = job.row()
-        self._write_unsaved()
 
     def _write_unsaved(self) -> None:
+        if self._index is None:
+            return
         try:
-            self.index.put(self._unsaved.values())
+            self._index.put(self._unsaved.values())
         except sqlite3.Error:
             _log.exception("the index could not be written")
         else:

@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+_FEW, _SYNCS = 20, 8
+
+
+def write(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Create a file; it must not exist yet."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
 
 
 def write_synced(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Create a file with its content on the disk; it must not exist yet."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_all_synced(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Create the files of a new folder, all of them and their names on the disk when this returns.
-
-    All are written before the first is waited for: the disk then takes them in one go.
-    """
-    descriptors = []
-    try:
-        for name, content in contents.items():
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            descriptors.append(os.open(folder / name, flags, 0o600))
-            with os.fdopen(descriptors[-1], "wb", closefd=False) as file:
-                file.write(content)
-        for descriptor in descriptors:
-            os.fsync(descriptor)
-    finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
-    sync_folder(folder)
+    write(path, content, mode)
+    sync(path)
 
 
 def replace_synced(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -44,16 +31,28 @@ def replace_synced(path: Path, content: bytes, mode: int = 0o600) -> None:
     draft.unlink(missing_ok=True)
     write_synced(draft, content, mode)
     draft.replace(path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync(path: Path) -> None:
+    """Put a file's content, or the names in a folder, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_all(paths: Iterable[Path]) -> None:
+    """Do :func:`sync` for each; of many some at a time, for each may be a way over a network."""
+    paths = list(paths)
+    if len(paths) <= _FEW:
+        for path in paths:
+            sync(path)
+        return
+    with ThreadPoolExecutor(_SYNCS) as pool:
+        for _ in pool.map(sync, paths):
+            pass
 
 
 def to_json(value: Any) -> bytes:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from paijupyter.jobs.files import sync_folder, write_all_synced
+from paijupyter.jobs.files import sync, sync_all, write
 
 DRAFT = ".new-"
 GONE = ".gone-"
@@ -24,17 +24,36 @@ def make(folder: Path, contents: Mapping[str, bytes], below: Iterable[str] = ())
         contents: its files.
         below: empty folders in it.
     """
-    draft = folder.with_name(f"{DRAFT}{folder.name}-{uuid.uuid4().hex[:8]}")
-    draft.mkdir(mode=0o700, parents=True)
+    make_all({folder: contents}, below)
+
+
+def make_all(contents: Mapping[Path, Mapping[str, bytes]], below: Iterable[str] = ()) -> None:
+    """Make folders beside each other, with the files of each; if one cannot be made, none of them is.
+
+    All are written before the first is waited for: the disk then takes them in one go.
+    """
+    drafts = {folder.with_name(f"{DRAFT}{folder.name}-{uuid.uuid4().hex[:8]}"): folder for folder in contents}
+    made = []
     try:
-        for name in below:
-            (draft / name).mkdir(mode=0o700)
-        write_all_synced(draft, contents)
-        draft.rename(folder)
+        for draft, folder in drafts.items():
+            draft.mkdir(mode=0o700, parents=True)
+            for name in below:
+                (draft / name).mkdir(mode=0o700)
+            for name, content in contents[folder].items():
+                write(draft / name, content)
+        sync_all(path for draft, folder in drafts.items() for path in _to_sync(draft, contents[folder]))
+        for draft, folder in drafts.items():
+            draft.rename(folder)
+            made.append(folder)
+        sync_all({folder.parent for folder in contents})
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
+        for path in (*drafts, *made):
+            shutil.rmtree(path, ignore_errors=True)
         raise
-    sync_folder(folder.parent)
+
+
+def _to_sync(folder: Path, names: Iterable[str]) -> list[Path]:
+    return [*(folder / name for name in names), folder]
 
 
 def remove(folder: Path) -> None:
@@ -44,7 +63,7 @@ def remove(folder: Path) -> None:
         folder.rename(gone)
     except FileNotFoundError:
         return
-    sync_folder(folder.parent)
+    sync(folder.parent)
     shutil.rmtree(gone, ignore_errors=True)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from paijupyter.jobs import folders
-from paijupyter.jobs.files import replace_synced, sync_folder, to_json, write_synced
+from paijupyter.jobs.files import replace_synced, sync, to_json, write_synced
 from paijupyter.jobs.identity import is_id
 from paijupyter.jobs.record import BrokenRecord, Event
 
@@ -66,7 +66,7 @@ class GroupRecord:
         path = self._round(event["number"])
         path.unlink(missing_ok=True)  # of a round that a crash kept from being told of
         write_synced(path, to_json(documents))
-        sync_folder(self.folder)
+        sync(self.folder)
         self.append(event)
 
     def documents(self, number: int) -> dict[str, Any]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from paijupyter.backends.base import Backend, BackendPlan, Data, Job, Package, Profile
-from paijupyter.errors import InvalidDocument, NotFound, PaiJupyterError, Problem, has_errors, in_order
+from paijupyter.errors import NotFound, PaiJupyterError, Problem, has_errors, in_order
 from paijupyter.jobs import image_building, notebooks, secrets, sources
 from paijupyter.jobs.checkpoints import Earlier, check_within_reach, look
+from paijupyter.jobs.documents import read_document, short_name_of
 from paijupyter.jobs.estimate import estimate, setting_problems
 from paijupyter.jobs.identity import new_id
 from paijupyter.jobs.keyring import from_keyring
@@ -26,7 +25,7 @@ from paijupyter.jobs.request import Context, Request
 from paijupyter.jobs.view import json_safe
 from paijupyter.jobs.watchers import Backends
 from paijupyter.package import LocalStore, Manifest
-from paijupyter.protocol import check, read, render_commands, short_name, split_suffix, with_suffix
+from paijupyter.protocol import with_suffix
 from paijupyter.protocol.roles import limits_memory
 
 _log = logging.getLogger(__name__)
@@ -134,8 +133,9 @@ class Planner:
 
     async def prepare(self, request: Request) -> Prepared:
         """Collect everything about a request; what is wrong with it is in ``problems``, and not raised."""
-        data, commands, problems = await asyncio.to_thread(_read_document, request)
-        prepared = Prepared(short=_short_name(data, request), data=data)
+        document = await asyncio.to_thread(read_document, request)
+        data, commands, problems = document.data, document.commands, list(document.problems)
+        prepared = Prepared(short=short_name_of(data, request), data=data)
         problems += secrets.problems_of(data, request.secrets)
         problems += await self._keyring_problems(data, request)
         prepared, found = await self._with_package(prepared, request)
@@ -155,7 +155,7 @@ class Planner:
         problems += _out_of_reach(prepared)
         # A backend is asked only about a document that makes sense; it need not defend itself against others.
         if prepared.backend is not None and not has_errors(_of_document(problems)):
-            prepared = replace(prepared, job=self._job(prepared, request, commands))
+            prepared = replace(prepared, job=self.job_of(prepared, request, commands))
             prepared, found = await _with_plan(prepared)
             problems += found
         return replace(prepared, problems=tuple(in_order(dict.fromkeys(problems))))
@@ -166,7 +166,8 @@ class Planner:
             return None
         return Package(sha256, self._packages.folder(sha256), self._packages.blobs)
 
-    def _job(self, prepared: Prepared, request: Request, commands: Mapping[str, str]) -> Job:
+    def job_of(self, prepared: Prepared, request: Request, commands: Mapping[str, str]) -> Job:
+        """Return what a backend is told of a request that was made ready."""
         job, name = new_id(), with_suffix(prepared.short)
         return Job(
             id=job,
@@ -293,38 +294,6 @@ def role_facts(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return facts
-
-
-def _read_document(request: Request) -> tuple[dict[str, Any], dict[str, str], list[Problem]]:
-    """Read, check and render: plain values, command per role, all problems."""
-    data, commands, problems = _read_text(request.document)
-    return copy.deepcopy(data), dict(commands), list(problems)
-
-
-@lru_cache(maxsize=16)
-def _read_text(text: str) -> tuple[dict[str, Any], dict[str, str], tuple[Problem, ...]]:
-    """Read a text once: a submission comes right after the plan of the same."""
-    try:
-        document = read(text)
-    except InvalidDocument as error:
-        return {}, {}, tuple(error.problems)
-    problems = [*document.corrections, *check(document)]
-    commands: dict[str, str] = {}
-    try:
-        commands = dict(render_commands(document))
-    except InvalidDocument as error:
-        problems += error.problems
-    return dict(document.data), commands, tuple(problems)
-
-
-def _short_name(data: Mapping[str, Any], request: Request) -> str:
-    """The document's name without a suffix of ours, else the notebook's (P39)."""
-    if request.name:
-        return short_name(request.name)
-    given = data.get("name")
-    if isinstance(given, str) and given:
-        return short_name(split_suffix(given)[0])
-    return short_name(Path(request.context.notebook).stem if request.context.notebook else "job")
 
 
 async def _with_plan(prepared: Prepared) -> tuple[Prepared, list[Problem]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -23,6 +23,23 @@ Event = Mapping[str, Any]
 
 class BrokenRecord(Exception):
     """A job folder cannot be read; the reason is its text. Other jobs are not affected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What is written of a job beside its facts when it is made.
+
+    Attributes:
+        document: the user's document, as it was.
+        submitted: what the backend made of it.
+        commands: rendered command text per role.
+        first: the event that it begins with.
+    """
+
+    document: str
+    submitted: str
+    commands: Mapping[str, str]
+    first: Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +116,23 @@ class Record:
             os.close(descriptor)
 
 
-def create(record: Record, document: str, submitted: str, commands: Mapping[str, str], first: Event) -> None:
-    """Make a job's folder: whole or not at all, also if the machine stops in between."""
-    contents = {
+def create(new: Iterable[tuple[Record, Beginning]]) -> None:
+    """Make the folders of jobs: each whole or not at all, also if the machine stops in between.
+
+    Raises:
+        OSError: if they cannot be written; then none of them is there.
+    """
+    folders.make_all({record.folder: _contents(record, each) for record, each in new}, ("tasks", "output"))
+
+
+def _contents(record: Record, beginning: Beginning) -> dict[str, bytes]:
+    return {
         "job.json": to_json(record.facts) + b"\n",
-        "document.yaml": document.encode("utf-8"),
-        "submitted.yaml": submitted.encode("utf-8", "backslashreplace"),
-        "commands.json": to_json(commands) + b"\n",
-        "events.jsonl": to_json(first) + b"\n",
+        "document.yaml": beginning.document.encode("utf-8"),
+        "submitted.yaml": beginning.submitted.encode("utf-8", "backslashreplace"),
+        "commands.json": to_json(beginning.commands) + b"\n",
+        "events.jsonl": to_json(beginning.first) + b"\n",
     }
-    folders.make(record.folder, contents, ("tasks", "output"))
 
 
 def read(folder: Path) -> Record:

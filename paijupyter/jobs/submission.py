@@ -10,30 +10,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from paijupyter.backends.base import Batching, Job
 from paijupyter.errors import Conflict, InvalidDocument, PaiJupyterError
+from paijupyter.jobs.alike import AlikePlanner
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.checkpoints import bring
 from paijupyter.jobs.clock import now
+from paijupyter.jobs.creating import Creations, Wanted
 from paijupyter.jobs.fetching import DataFailed, Fetching
-from paijupyter.jobs.job_facts import facts_of, read_job
+from paijupyter.jobs.job_facts import read_job
 from paijupyter.jobs.keyring import from_keyring
-from paijupyter.jobs.life import Life
 from paijupyter.jobs.live import LiveJob
 from paijupyter.jobs.planning import Planner, Prepared, secret_names
-from paijupyter.jobs.record import Record
 from paijupyter.jobs.request import Request
 from paijupyter.jobs.secrets import Given, SecretStore, masked
 from paijupyter.jobs.watchers import Backends, Watchers, own_change
-from paijupyter.protocol import with_suffix
 
 _log = logging.getLogger(__name__)
 _RETRY_PAUSES = (1.0, 60.0)
 Result = tuple[str, bool]
 Outcome = Result | PaiJupyterError
+Recorded = Result | tuple[LiveJob, Mapping[str, str]] | BaseException
 
 
 class Submissions:
@@ -66,6 +65,8 @@ class Submissions:
         self._secrets = secrets
         self._fetching = fetching
         self._stop = stop
+        self._creations = Creations(catalog, secrets)
+        self._alike = AlikePlanner(planner)
         self._gate = asyncio.Lock()
         self._requests: dict[str, asyncio.Task[Result]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -180,7 +181,8 @@ class Submissions:
         twin = self._twin(request, request.package) if request.package else None
         if twin is not None:
             return twin, False
-        prepared, values = await self._prepared(request)
+        prepared = await self._planner.prepare(request)
+        wanted = await self._wanted(request, prepared)
         if request.mode == "replace":
             await self._stop_former(request, prepared.short)
         async with self._gate:
@@ -190,25 +192,24 @@ class Submissions:
             )  # a double click: the other one was faster
             if twin is not None:
                 return twin, False
-            live = await self._create(request, prepared, values)
+            (live,) = await self._creations.create([wanted])
         if await self._is_fetched_first(live):
             return live.record.id, True
         try:
-            await self._hand_over(live, values)
+            await self._hand_over(live, wanted.secrets)
         except PaiJupyterError:
-            await self._take_back(live)
+            await self._creations.take_back(live)
             raise
         return live.record.id, True
 
-    async def _prepared(self, request: Request) -> tuple[Prepared, dict[str, str]]:
-        """Return what is to be submitted, and the values of its secrets."""
-        prepared = await self._planner.prepare(request)
+    async def _wanted(self, request: Request, prepared: Prepared) -> Wanted:
+        """Return what is to be made of a request, with the values of its secrets."""
         if prepared.package_missing:
             problem = next(each for each in prepared.problems if each.code == "package-missing")
             raise Conflict(problem.code, problem.message, problem.hint)
         if not prepared.ok or prepared.job is None:
             raise InvalidDocument(prepared.problems)
-        return prepared, await request.secrets.resolve(secret_names(prepared.data))
+        return Wanted(request, prepared, await request.secrets.resolve(secret_names(prepared.data)))
 
     async def _is_fetched_first(self, live: LiveJob) -> bool:
         """Say whether data has to be fetched for a new job; then it is handed over later."""
@@ -220,7 +221,7 @@ class Submissions:
 
     async def _submit_many(self, requests: Sequence[Request], backend: Batching) -> list[Outcome]:
         """Record all of them, then hand over those that were recorded, in one call."""
-        recorded = await asyncio.gather(*map(self._recorded, requests), return_exceptions=True)
+        recorded = await self._recorded(requests, backend)
         new = [each for each in recorded if isinstance(each, tuple) and isinstance(each[0], LiveJob)]
         mark = self._watchers.mark(requests[0].profile or "")
         try:
@@ -240,25 +241,41 @@ class Submissions:
         for (live, _), against in zip(new, told, strict=True):
             if against is not None:
                 refused[live.record.id] = against
-                await self._take_back(live)
-            else:
-                await self._catalog.append(live.record.id, {"type": "submitted", "at": now()})
+                await self._creations.take_back(live)
+        taken = [live.record.id for live, _ in new if live.record.id not in refused]
+        await asyncio.gather(
+            *(self._catalog.append(each, {"type": "submitted", "at": now()}) for each in taken)
+        )
         if len(refused) < len(new):
             self._watchers.include(new[0][0].record.profile, mark)
         return [_outcome(each, refused) for each in recorded]
 
-    async def _recorded(self, request: Request) -> tuple[LiveJob, dict[str, str]] | Result:
-        """Record one of many; a job of the same request, or one that is handed over later, is a result."""
-        row = self._catalog.index.by_request(request.request_id or "")
-        if row is not None:
-            return row.id, False
-        prepared, values = await self._prepared(request)
-        async with self._gate:
-            live = await self._create(request, prepared, values)
+    async def _recorded(self, requests: Sequence[Request], backend: Batching) -> list[Recorded]:
+        """Record many; a job of the same request, or one that is handed over later, is a result."""
+        rows = [self._catalog.index.by_request(each.request_id or "") for each in requests]
+        fresh = [each for each, row in zip(requests, rows, strict=True) if row is None]
+        prepared = await self._alike.prepare(fresh, backend)
+        found = await asyncio.gather(*map(self._wanted, fresh, prepared), return_exceptions=True)
+        wanted = [each for each in found if isinstance(each, Wanted)]
+        made: Sequence[LiveJob | PaiJupyterError]
+        try:
+            made = await self._creations.create(wanted) if wanted else []
+        except PaiJupyterError as error:
+            made = [error] * len(wanted)
+        lives = iter(made)
+        of_fresh = iter(
+            [await self._begun(next(lives), each) if isinstance(each, Wanted) else each for each in found]
+        )
+        return [next(of_fresh) if row is None else (row.id, False) for row in rows]
+
+    async def _begun(self, live: LiveJob | PaiJupyterError, wanted: Wanted) -> Recorded:
+        """Return a job that is to be handed over now, or the result for one that needs something first."""
+        if isinstance(live, PaiJupyterError):
+            return live
         if live.record.facts.get("resumedFrom"):
             self.resume_later(live)  # with a copy of the checkpoints, which takes its time
             return live.record.id, True
-        return (live.record.id, True) if await self._is_fetched_first(live) else (live, values)
+        return (live.record.id, True) if await self._is_fetched_first(live) else (live, wanted.secrets)
 
     def _twin(self, request: Request, package: str | None) -> str | None:
         """Return the unfinished job of the same cell with the same content."""
@@ -283,31 +300,6 @@ class Submissions:
             if row.id in self._catalog.live:
                 await self._stop(row.id)
 
-    async def _create(self, request: Request, prepared: Prepared, values: Mapping[str, str]) -> LiveJob:
-        job, plan = prepared.job, prepared.plan
-        if job is None or plan is None:
-            raise RuntimeError("only what was planned is created")
-        submitted = plan.submitted
-        while self._catalog.index.find(job.name) is not None:
-            job, former = replace(job, name=with_suffix(prepared.short)), job.name
-            job = replace(job, document={**job.document, "name": job.name})
-            submitted = submitted.replace(former, job.name)
-        record = Record(job.folder, facts_of(request, prepared, job, self._catalog.host))
-        live = LiveJob(record, Life(), job)
-        first = {"type": "created", "at": record.facts["submittedAt"]}
-        await asyncio.to_thread(self._secrets.put, job.id, values)
-        try:
-            await self._catalog.add(live, request.document, submitted, job.commands, first)
-        except OSError as error:
-            self._secrets.remove(job.id)
-            raise PaiJupyterError(
-                "record-not-written",
-                f"Job `{job.name}` cannot be recorded: {error.strerror or error}.",
-                f"See that there is room and permission in `{job.folder.parent}`.",
-                507,
-            ) from error
-        return live
-
     async def _hand_over(self, live: LiveJob, values: Mapping[str, str]) -> None:
         """Give a job to its backend and note that it was taken."""
         job, profile = await asyncio.to_thread(self.to_job, live), live.record.profile
@@ -331,10 +323,6 @@ class Submissions:
                 ) from None
             await self._catalog.append(job.id, {"type": "submitted", "at": now()})
             self._watchers.include(profile, mark)
-
-    async def _take_back(self, live: LiveJob) -> None:
-        self._secrets.remove(live.record.id)
-        await self._catalog.remove(live.record.id)
 
     async def _values_again(self, live: LiveJob) -> dict[str, str] | None:
         """Return the secrets of a job after a restart, or None once it is noted that it waits for them."""

@@ -418,6 +418,9 @@ class Many:
             told.append(None)
         return told
 
+    def submitted(self, job: Job) -> str:
+        return f"name: {job.name} {job.commands}"
+
 
 async def test_a_backend_that_can_take_many_gets_them_in_one_call(
     bench: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
@@ -426,12 +429,17 @@ async def test_a_backend_that_can_take_many_gets_them_in_one_call(
     many = Many(bench.backend)
     many.refuses = "0.3"
     monkeypatch.setattr(bench.backend, "submit_many", many.submit_many, raising=False)
+    monkeypatch.setattr(bench.backend, "submitted", many.submitted, raising=False)
     await bench.service.groups.submit(wish(5))
     found = await submitted(bench, kit, 4)
     found = await rows_when(bench, lambda found: found["3"]["state"] == "failed")
     assert many.calls == [5] and found["3"]["message"] == "Not this one."
     assert len(bench.service.list()["jobs"]) == 4
     for key in "1245":
+        record = bench.service._job(found[key]["job"]).record
+        assert record.commands == {"main": f"train --lr 0.{key}"}
+        assert key == "1" or record.submitted == f"name: {record.facts['name']} {record.commands}"
+        assert f"--lr 0.{key}" in record.source
         await bench.finish(found[key]["job"])
     assert (await settled(bench, kit))["counts"] == {"succeeded": 4, "failed": 1}
 

@@ -95,7 +95,7 @@ async def test_a_crash_between_the_record_and_the_copy_is_mended(bench, kit, mon
         raise SystemError("killed")
 
     monkeypatch.setattr(bench.backend, "submit", die)
-    monkeypatch.setattr(bench.service._submissions, "_take_back", _nothing)
+    monkeypatch.setattr(bench.service._submissions._creations, "take_back", _nothing)
     with pytest.raises(PaiJupyterError):
         await bench.submit("second", resumeFrom=before["id"])
     lost = bench.service.get("second")

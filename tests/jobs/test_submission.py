@@ -216,7 +216,7 @@ async def test_a_full_disk_is_said_and_leaves_nothing(bench, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("paijupyter.jobs.folders.write_all_synced", full)
+    monkeypatch.setattr("paijupyter.jobs.folders.write", full)
     with pytest.raises(PaiJupyterError, match="No space left") as caught:
         await bench.submit(secrets={"T": {"value": "v"}})
     assert caught.value.status == 507

@@ -42,7 +42,7 @@ from paijupyter.backends.kubernetes.journal import Journal, Member
 from paijupyter.backends.kubernetes.life import JobRun
 from paijupyter.backends.kubernetes.logs import Lines
 from paijupyter.backends.kubernetes.names import label_value
-from paijupyter.backends.kubernetes.plan import Planner
+from paijupyter.backends.kubernetes.plan import Planner, submitted
 from paijupyter.backends.kubernetes.settings import SETTINGS, settings_of
 from paijupyter.backends.kubernetes.shared import Shared
 from paijupyter.backends.kubernetes.submit import Submitter
@@ -131,6 +131,10 @@ class KubernetesBackend(Remote):
             return None
 
         return await asyncio.gather(*(one(*each) for each in jobs))
+
+    def submitted(self, job: Job) -> str:
+        """Return the document of a job as its plan shows it."""
+        return submitted(job)
 
     async def logs(self, job: Job, role: str, index: int, attempt: int, offset: int) -> AsyncIterator[bytes]:
         """Yield a task's log from a byte offset, and follow until the task has ended."""

@@ -89,7 +89,7 @@ class Planner:
                 problems += await self._rehearsal.problems(job, cluster, objects)
                 objects = [*shared, *objects]
         return BackendPlan(
-            submitted=write({**job.document, "name": job.name}),
+            submitted=submitted(job),
             objects=tuple(_shown(each) for each in objects) or tuple(_outline(job)),
             problems=tuple(in_order(dict.fromkeys(problems))),
             starts=f"when queue `{chosen.queue}` admits it"
@@ -141,6 +141,11 @@ class Planner:
 
     def _requirements(self, job: Job) -> str | None:
         return image_requirements.text_of(job, image_requirements.file_of(job), self._data)
+
+
+def submitted(job: Job) -> str:
+    """Return the document of a job, named as it is named on the cluster."""
+    return write({**job.document, "name": job.name})
 
 
 def _notes(job: Job, settings: KubeSettings, data: Path | None) -> list[Problem]:
