@@ -15,6 +15,8 @@ import {
   IPage,
   IPort,
   IProblem,
+  IPulled,
+  IPulling,
   ITask,
   ITimes,
   JobEvent
@@ -87,6 +89,33 @@ export class Api implements ISource {
   async files(id: string): Promise<IOutput[]> {
     const found = await this._json<{ files: IOutput[] }>(this.url(`jobs/${encodeURIComponent(id)}/files`));
     return found.files;
+  }
+
+  /** Copy a job's outputs into a folder of the file browser; `told` hears how far it is. */
+  async pull(id: string, folder: string, replace: boolean, told: (far: IPulling) => void): Promise<IPulled> {
+    const init = { method: 'POST', body: JSON.stringify({ folder, replace }) };
+    const response = await this._fetch(this.url(`jobs/${encodeURIComponent(id)}/pull`), init);
+    let pulled: IPulled | null = null;
+    await readLines(response, value => {
+      const line = value as
+        IPulled | IPulling | { problem: { status: number } & Record<'code' | 'title' | 'hint', string> };
+      if ('problem' in line) {
+        throw new ApiError(line.problem.status, line.problem.code, line.problem.title, line.problem.hint);
+      } else if ('folder' in line) {
+        pulled = line;
+      } else {
+        told(line);
+      }
+    });
+    if (pulled === null) {
+      throw new TypeError('the connection was lost');
+    }
+    return pulled;
+  }
+
+  /** Start TensorBoard on a job's outputs, or find it. */
+  tensorboard(id: string): Promise<IPort> {
+    return this._json(this.url(`jobs/${encodeURIComponent(id)}/tensorboard`), 'POST', {});
   }
 
   async ports(id: string): Promise<IPort[]> {
@@ -316,22 +345,35 @@ function halfCharacter(chunk: Uint8Array): number {
   return 0;
 }
 
-/** Read JSON objects, one a line; blank lines keep the connection alive. */
+const NEWLINE = 10;
+
+/** Read JSON objects, one a line; blank lines keep the connection alive. Lines are found as bytes, decoded once. */
 async function readLines(response: Response, take: (value: unknown) => void): Promise<void> {
   const decoder = new TextDecoder();
-  let parts: string[] = [];
+  let parts: Uint8Array[] = [];
   await readChunks(response, chunk => {
-    const text = decoder.decode(chunk, { stream: true });
     let start = 0;
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
-      parts.push(text.slice(start, end));
-      const line = parts.join('');
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      const last = chunk.subarray(start, end);
+      const line = decoder.decode(parts.length ? joined([...parts, last]) : last);
       parts = [];
       start = end + 1;
       if (line) {
         take(JSON.parse(line));
       }
     }
-    parts.push(text.slice(start));
+    if (start < chunk.length) {
+      parts.push(chunk.subarray(start));
+    }
   });
+}
+
+function joined(parts: Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

@@ -20,8 +20,8 @@ import {
   isFinal,
   measured,
   number,
+  placedReason,
   progress,
-  reason,
   roles,
   stateWord
 } from './words';
@@ -223,10 +223,7 @@ export class JobCard extends Widget {
 
   private _drawLine(job: IJob): void {
     const trans = this._trans;
-    let said = reason(job, trans);
-    if (job.state === 'waiting' && job.position !== null && !said.includes('position')) {
-      said = [said, trans.__('position %1', job.position)].filter(Boolean).join(' · ');
-    }
+    let said = placedReason(job, trans);
     void this._login.mind(job);
     if (job.staleSince) {
       said = [said, trans.__('`%1` cannot be reached', job.profile)].filter(Boolean).join(' · ');
@@ -310,11 +307,12 @@ export class JobCard extends Widget {
     b.notebook.node.hidden = !job.notebook || !!this.node.closest('.jp-PaiOutput');
     b.stop.reason = over || stopping || away;
     b.retry.reason = isFinal(job.state) ? '' : trans.__('The job has not ended');
-    b.outputs.reason = !isFinal(job.state)
-      ? trans.__('Outputs are listed when the job has ended')
-      : job.outputs.length
-        ? ''
-        : trans.__('The job left no output files');
+    b.outputs.reason =
+      job.state === 'waiting'
+        ? trans.__('The job has not begun')
+        : isFinal(job.state) && !job.outputs.length
+          ? trans.__('The job left no output files')
+          : '';
     b.ports.node.hidden = job.state !== 'running' || !Object.keys(job.ports ?? {}).length;
     b.ports.reason = away;
     b.changes.node.hidden = !this._panel.previous;

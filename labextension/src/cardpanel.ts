@@ -1,5 +1,6 @@
 /** What opens below a card: its tasks by page, or its outputs. */
 
+import { CardOutputs, outputsKey } from './cardoutputs';
 import { changesNodes } from './changes';
 import { CommandIDs, errorText, IContext } from './context';
 import { Button, h, rich } from './dom';
@@ -18,7 +19,9 @@ export class CardPanel {
     private readonly context: IContext,
     private readonly jobId: string,
     private readonly toggled: () => void
-  ) {}
+  ) {
+    this._files = new CardOutputs(context, jobId);
+  }
 
   /** What it shows now. */
   get shown(): PanelKind | null {
@@ -42,7 +45,10 @@ export class CardPanel {
 
   /** The job has changed: show what is true now, at most once a second. */
   refresh(): void {
-    if (this._shown === 'tasks' && !this._timer) {
+    const isOld =
+      this._shown === 'tasks' ||
+      (this._shown === 'outputs' && this._outputsKey !== outputsKey(this.context.store.get(this.jobId)));
+    if (isOld && !this._timer) {
       this._timer = window.setTimeout(() => {
         this._timer = 0;
         void this._fill();
@@ -174,28 +180,13 @@ export class CardPanel {
   }
 
   private async _outputs(): Promise<HTMLElement[]> {
-    const { trans, api } = this.context;
-    const files = await api.files(this.jobId);
-    if (!files.length) {
-      return [h('div', {}, trans.__('The job left no output files'))];
-    }
-    const items = files.map(file => {
-      const href = api.fileUrl(this.jobId, file.path);
-      return h(
-        'li',
-        {},
-        h('a', { href, target: '_blank', rel: 'noopener', 'aria-label': trans.__('Open %1', file.path) }, file.path),
-        h('span', { class: 'jp-PaiCard-size' }, size(file.size)),
-        h(
-          'a',
-          { href, download: file.path.split('/').pop(), 'aria-label': trans.__('Download %1', file.path) },
-          trans.__('Download')
-        )
-      );
-    });
-    return [h('ul', { class: 'jp-PaiCard-files' }, ...items)];
+    this._outputsKey = outputsKey(this.context.store.get(this.jobId));
+    await this._files.read();
+    return [this._files.node];
   }
 
+  private readonly _files: CardOutputs;
+  private _outputsKey = '';
   private _shown: PanelKind | null = null;
   private _offset = 0;
   private _timer = 0;

@@ -32,6 +32,22 @@ export interface IOutput {
   size: number;
 }
 
+/** How far a pull is: files and bytes of those that have to be copied. */
+export interface IPulling {
+  done: number;
+  files: number;
+  bytes: number;
+  size: number;
+}
+
+/** What became of a pull: files copied with their bytes, and those that were there already. */
+export interface IPulled {
+  folder: string;
+  brought: number;
+  unchanged: number;
+  size: number;
+}
+
 export interface IMetrics {
   last?: Record<string, number | string>;
   series?: Record<string, (number | null)[]>;
@@ -88,6 +104,7 @@ export interface IJob {
   endedAt: string | null;
   host: string | null;
   mine: boolean;
+  folder?: string | null;
   notebook: string | null;
   cell: { id?: string | null; number?: number | null } | null;
   packageSha256: string | null;

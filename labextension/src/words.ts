@@ -119,6 +119,16 @@ export function reason(job: IJob, trans: ITranslate): string {
   return said || reasons[code] || code.replace(/-/g, ' ');
 }
 
+/** A message that says the place in the queue itself, in the words of a backend. */
+const SAYS_PLACE = /\bposition\b|\bat place \d|\bNumber \d+ in /;
+
+/** Say why a job waits, with its place in the queue said once. */
+export function placedReason(job: IJob, trans: ITranslate): string {
+  const said = reason(job, trans);
+  const place = job.state === 'waiting' && job.position !== null && !SAYS_PLACE.test(said);
+  return [said, place ? trans.__('position %1', job.position) : ''].filter(Boolean).join(' · ');
+}
+
 /** Say the state as a word. */
 export function stateWord(state: JobState, trans: ITranslate): string {
   const said: Record<JobState, string> = {

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 
 import { byDay, contentsPath, matches } from '../groups';
 import { IJob } from '../model';
-import { duration, measured, number, progress, size, stateLine, wholeDuration } from '../words';
+import { hasEvents, pullFolder } from '../outputs';
+import { duration, measured, number, placedReason, progress, size, stateLine, wholeDuration } from '../words';
 
 const trans = {
   __: (text: string, ...args: unknown[]) =>
@@ -87,4 +88,34 @@ test('a notebook is found below the root of the server', () => {
   assert.equal(contentsPath('/home/amy/b.ipynb', '~'), 'b.ipynb');
   assert.equal(contentsPath('/root/b.ipynb', '~/'), 'b.ipynb');
   assert.equal(contentsPath('/nfs/h/amy/work/b.ipynb', '~/work'), 'b.ipynb');
+});
+
+test('a place in a queue is said once', () => {
+  const waiting = (message: string): string =>
+    placedReason(job({ state: 'waiting', reason: 'queued', message, position: 1 }), trans);
+  assert.equal(waiting(''), 'in the queue · position 1');
+  for (const said of [
+    'it waits in queue `team` at place 1: 2 more CPU',
+    "Number 2 in this machine's queue, waiting for 1 job."
+  ]) {
+    assert.equal(waiting(said), said);
+  }
+  assert.equal(placedReason(job({ reason: '', message: '', position: 1 }), trans), '');
+});
+
+test('outputs are pulled beside the notebook, as the command line does', () => {
+  const of = (notebook: string | null, folder: string | null): string =>
+    pullFolder(job({ notebook, folder, name: 'mnist-k3f9qd' }), '/home/ann/work');
+  assert.equal(of('/home/ann/work/digits/train.ipynb', '/tmp'), 'digits/mnist-k3f9qd');
+  assert.equal(of('/home/ann/work/train.ipynb', null), 'mnist-k3f9qd');
+  assert.equal(of(null, '/home/ann/work'), 'mnist-k3f9qd');
+  assert.equal(of(null, '/home/ann/work/digits'), 'digits/mnist-k3f9qd');
+  assert.equal(of('/elsewhere/train.ipynb', '/elsewhere'), 'mnist-k3f9qd');
+  assert.equal(of(null, null), 'mnist-k3f9qd');
+});
+
+test('files of events are told by their names', () => {
+  const file = (path: string): { path: string; size: number } => ({ path, size: 1 });
+  assert.ok(hasEvents([file('worker-0/model'), file('worker-0/runs/events.out.tfevents.17.host.3')]));
+  assert.ok(!hasEvents([file('tfevents/readme.md')]));
 });
