@@ -9,6 +9,7 @@ import { CommandIDs, errorText, IContext } from './context';
 import { h, setAttribute, setText } from './dom';
 import { EarlierJobs } from './earlier';
 import { Day, entries, Entry, isGroup, matches } from './groups';
+import { LoginLines } from './loginentry';
 import { deleteAll, ManyBar, sorted, stopAll, withoutMembers } from './many';
 import { RowWindow } from './rowwindow';
 import { Selection } from './selection';
@@ -46,6 +47,7 @@ export class JobList extends Widget {
     });
     this._earlier = new EarlierJobs(context.store, problem => setText(this._said, problem));
     this._window = new RowWindow<SideLine>(this._rows);
+    this._logins = new LoginLines(context);
     this._build();
     context.store.changed.connect(this._later, this);
     context.store.groupChanged.connect(this._later, this);
@@ -99,6 +101,7 @@ export class JobList extends Widget {
   private _see(): void {
     clearInterval(this._ticker);
     if (this.isVisible) {
+      void this._logins.read();
       this._later();
       this._ticker = window.setInterval(() => this._rows.tick(), TICK_MILLISECONDS);
     }
@@ -135,9 +138,11 @@ export class JobList extends Widget {
       }
     });
     this._window.onDrawn = () => this._rove();
+    this._window.onLost = at => this._takeFocus(at);
     this.node.append(
       h('div', { class: 'jp-PaiJobs-head' }, h('h2', {}, trans.__('Jobs')), this._connection),
       this._filter,
+      this._logins.node,
       this._said,
       this._many.node,
       list,
@@ -313,6 +318,13 @@ export class JobList extends Widget {
     this._drawMany();
   }
 
+  /** The row that had the focus is gone: the next one has it, or the one before, or the filter. */
+  private _takeFocus(at: number): void {
+    const lines = [...this._window.lines.slice(at), ...this._window.lines.slice(0, at).reverse()];
+    const next = lines.find(line => line.kind === 'entry');
+    (next ? this._window.reveal(next.key) : this._filter)?.focus();
+  }
+
   private _onKey(event: KeyboardEvent): void {
     const row = (event.target as Element).closest<HTMLElement>('.jp-PaiJobs-row');
     const id = row?.dataset.id;
@@ -376,6 +388,7 @@ export class JobList extends Widget {
   private readonly _rows: SideRows;
   private readonly _window: RowWindow<SideLine>;
   private readonly _earlier: EarlierJobs;
+  private readonly _logins: LoginLines;
   private readonly _folded = new Set<Day>(['earlier']);
   private readonly _opened = new Set<string>();
   private readonly _selection = new Selection();
