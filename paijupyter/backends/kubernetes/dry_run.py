@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paijupyter.backends.base import Job
 from paijupyter.backends.kubernetes import labels, names, render
+from paijupyter.backends.kubernetes.amounts import number
 from paijupyter.backends.kubernetes.cluster import Cluster
 from paijupyter.backends.kubernetes.create import Object, path_of
 from paijupyter.backends.kubernetes.errors import KubeError
@@ -22,6 +24,11 @@ from paijupyter.errors import PaiJupyterError, Problem
 
 _FRESH = 30.0  # seconds for which the answer to the same objects is believed: jobs of a batch differ in names
 _TIMEOUT = 20.0
+_QUOTA = re.compile(
+    r"exceeded quota: (?P<name>[^,]+), "
+    r"(?P<counts>requested: (?P<asked>.+), used: .+, limited: (?P<limits>.+))"
+)
+_WAITS = "They wait until other jobs of the namespace have ended."
 _QUERY = {"dryRun": "All", "fieldValidation": "Strict"}
 
 
@@ -75,11 +82,35 @@ def _problems(thing: Object, error: KubeError) -> list[Problem]:
     path = f"/taskRoles/{role}" if role else ""
     if thing["kind"] == "Pod" and error.status == 403 and _is_rule(error):
         return []  # only this question needs the right
+    full = _full_quota(error.message) if thing["kind"] == "Pod" and error.status == 403 else ""
+    if full:
+        words = f"The namespace's quota `{full}` has no room for its tasks now: {_counts(error.message)}."
+        return [Problem("warning", "quota-full", words, path, hint=_WAITS)]
     what = "start its tasks" if thing["kind"] == "Pod" else f"create its {thing['kind']}"
     said = error.for_people(what)
     # A server that is away now may be back at the submission; the cluster's answer to the plan says so.
     severity = "warning" if error.is_passing else "error"
     return [Problem(severity, said.code, said.message, path, hint=said.hint)]  # type: ignore[arg-type]
+
+
+def _full_quota(said: str) -> str:
+    """Return the name of a quota that has room for a task once others have ended; "" where it never has."""
+    found = _QUOTA.search(said)
+    if found is None:
+        return ""
+    asked, limits = (_amounts(found[part]) for part in ("asked", "limits"))
+    never = any(amount > limits.get(resource, amount) for resource, amount in asked.items())
+    return "" if never else found["name"]
+
+
+def _counts(said: str) -> str:
+    found = _QUOTA.search(said)
+    return said[found.start("counts") :].rstrip(".") if found else said
+
+
+def _amounts(text: str) -> dict[str, float]:
+    pairs = (each.partition("=") for each in text.split(","))
+    return {resource.strip(): number(quantity) for resource, _, quantity in pairs}
 
 
 def _is_rule(error: KubeError) -> bool:

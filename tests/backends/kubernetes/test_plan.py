@@ -103,6 +103,40 @@ async def test_a_cluster_none_of_whose_nodes_answers_is_said(
     assert plan.starts == ("once a node is ready" if silent else "now, if nodes are free")
 
 
+@pytest.mark.parametrize(
+    ("counts", "code", "severity"),
+    [
+        ("requested: pods=1, used: pods=3, limited: pods=3", "quota-full", "warning"),
+        (
+            "requested: limits.cpu=500m,pods=1, used: limits.cpu=1, limited: limits.cpu=1,pods=9",
+            "quota-full",
+            "warning",
+        ),
+        (
+            "requested: limits.memory=2Gi, used: limits.memory=0, limited: limits.memory=1Gi",
+            "over-quota",
+            "error",
+        ),
+        ("requested: pods=1, used: pods=0, limited: pods=0", "over-quota", "error"),
+    ],
+)
+@pytest.mark.asyncio
+async def test_a_quota_that_is_full_is_waited_for(
+    transport: KubeTransport, server: ApiServer, tmp_path: Path, counts: str, code: str, severity: str
+) -> None:
+    """O31: what others hold now is no error, as the job waits for it; what the quota never allows is one."""
+    said = f'pods "paijupyter-plan-x" is forbidden: exceeded quota: small, {counts}'
+    rules = {"verbs": ["create"], "apiGroups": ["", "batch"], "resources": ["*"]}
+    path = "POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    server.answers[path] = answering({"status": {"resourceRules": [rules], "incomplete": False}})
+    server.answers[f"GET {core('resourcequotas', namespace='team')}"] = answering({"items": []})
+    server.answers[f"POST {core('pods', namespace='team')}"] = answering(status(403, "Forbidden", said), 403)
+    plan = await planner(transport, tmp_path).plan(job_of({"worker": role()}))
+    [found] = [each for each in plan.problems if "quota" in each.code]
+    assert (found.code, found.severity, found.path) == (code, severity, "/taskRoles/worker")
+    assert counts in found.message
+
+
 def test_rights_with_stars_and_subresources() -> None:
     rules = (
         {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*/log"]},
