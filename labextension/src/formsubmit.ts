@@ -25,8 +25,7 @@ export async function confirm(
       Dialog.cancelButton({ label: trans.__('Cancel') }),
       Dialog.okButton({ label: trans.__('Submit %1', tasksText(plan, trans)) })
     ],
-    focusNodeSelector: 'input',
-    hasClose: false
+    focusNodeSelector: 'input'
   });
   return answer.button.accept ? answer.value : null;
 }

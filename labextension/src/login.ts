@@ -53,8 +53,7 @@ export async function logIn(context: IContext, profile: string, account: IAccoun
       title: trans.__('Log in at %1', profile),
       body,
       buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Log in') })],
-      focusNodeSelector: 'input',
-      hasClose: false
+      focusNodeSelector: 'input'
     });
     const given = answer.value;
     if (!answer.button.accept || !given) {
