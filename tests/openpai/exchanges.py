@@ -54,7 +54,7 @@ OTHERWISE: dict[int, tuple[frozenset[str], str]] = {
         ),
         "255 for any command that fails; its own 127 stands in `originUserExitCode`",
     ),
-    61: (frozenset({"appExitType", "appExitCode"}), "how it ended is told when it has"),
+    61: (frozenset({"appExitType", "appExitCode", "containerExitCode"}), "how it ended is told when it has"),
     **dict.fromkeys(
         (63, 64),
         (
