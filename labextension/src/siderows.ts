@@ -17,7 +17,11 @@ interface IRowParts {
   line: HTMLElement;
   stop: HTMLElement;
   notebook: HTMLElement;
+  log: HTMLElement;
 }
+
+/** So many rows that were scrolled out of view are kept to be used again: a screen's worth. */
+const SPARE_ROWS = 80;
 
 export interface IRowEvents {
   run(command: string, id: string): void;
@@ -37,14 +41,16 @@ export class SideRows implements IRowMaker<SideLine> {
 
   /** The rows of jobs and groups that are drawn, from the top. */
   get drawn(): HTMLElement[] {
-    const rows = [...this._parts.values()].map(parts => parts.node).filter(node => node.isConnected);
-    return rows.sort((a, b) => Number(a.ariaRowIndex) - Number(b.ariaRowIndex));
+    const [first] = this._parts.values();
+    return [...(first?.node.parentElement?.children ?? [])].filter(
+      (row): row is HTMLElement => row instanceof HTMLElement && row.dataset.id !== undefined
+    );
   }
 
   make(line: SideLine): HTMLElement {
     const { trans } = this.context;
     if (line.kind === 'entry') {
-      const parts = makeRow(line.entry, this.context, this.events);
+      const parts = this._spare.pop() ?? makeRow(this.context, this.events);
       this._parts.set(line.key, parts);
       return parts.node;
     }
@@ -75,6 +81,10 @@ export class SideRows implements IRowMaker<SideLine> {
   }
 
   gone(key: string): void {
+    const parts = this._parts.get(key);
+    if (parts && this._spare.length < SPARE_ROWS) {
+      this._spare.push(parts);
+    }
     this._parts.delete(key);
     this._lines.delete(key);
   }
@@ -91,6 +101,8 @@ export class SideRows implements IRowMaker<SideLine> {
 
   private readonly _parts = new Map<string, IRowParts>();
   private readonly _lines = new Map<string, Entry>();
+  /** Rows that are out of view: scrolling through thousands makes no elements. */
+  private readonly _spare: IRowParts[] = [];
 }
 
 function dayName(day: Day, trans: IContext['trans']): string {
@@ -109,49 +121,62 @@ function lineOf(entry: Entry, context: IContext): string {
   return isGroup(entry) ? groupLine(entry, trans) : stateLine(entry, api.now(), trans);
 }
 
-function makeRow(entry: Entry, context: IContext, events: IRowEvents): IRowParts {
+/** Make a row of any job or group; which one it is for is told when it is drawn. */
+function makeRow(context: IContext, events: IRowEvents): IRowParts {
   const { trans } = context;
-  const { id } = entry;
-  const button = (label: string, text: string, press: () => void): HTMLElement => {
-    const made = h('button', { type: 'button', tabindex: -1, class: 'jp-Pai-link', 'aria-label': label }, text);
-    made.title = label;
+  const id = (): string => node.dataset.id as string;
+  const button = (text: string, press: (id: string) => void): HTMLElement => {
+    const made = h('button', { type: 'button', tabindex: -1, class: 'jp-Pai-link' }, text);
     made.addEventListener('click', event => {
       event.stopPropagation();
-      press();
+      press(id());
     });
     return made;
   };
   const parts = {
     icon: h('span', { class: 'jp-PaiState-icon', 'aria-hidden': 'true' }),
-    twisty: h('span', { class: 'jp-PaiJobs-twisty', 'aria-hidden': 'true', hidden: !isGroup(entry) }),
+    twisty: h('span', { class: 'jp-PaiJobs-twisty', 'aria-hidden': 'true' }),
     name: h('span', { class: 'jp-PaiJobs-name' }),
     profile: h('span', { class: 'jp-PaiJobs-profile' }),
     line: h('span', { class: 'jp-PaiJobs-line' }),
-    stop: button(trans.__('Stop %1', entry.name), trans.__('Stop'), () => events.stop(id)),
-    notebook: button(trans.__('Open the notebook of %1', entry.name), trans.__('Notebook'), () =>
-      events.run(CommandIDs.openNotebook, id)
-    )
+    stop: button(trans.__('Stop'), job => events.stop(job)),
+    notebook: button(trans.__('Notebook'), job => events.run(CommandIDs.openNotebook, job)),
+    log: button(trans.__('Logs'), job => events.run(CommandIDs.openLog, job))
   };
-  const log = button(trans.__('Logs of %1', entry.name), trans.__('Logs'), () => events.run(CommandIDs.openLog, id));
-  log.hidden = isGroup(entry);
-  const actions = h('span', { class: 'jp-PaiJobs-actions' }, log, parts.notebook, parts.stop);
-  const node = h(
+  const actions = h('span', { class: 'jp-PaiJobs-actions' }, parts.log, parts.notebook, parts.stop);
+  const node: HTMLElement = h(
     'div',
-    { class: 'jp-PaiJobs-row', role: 'row', tabindex: -1, 'data-id': id },
+    { class: 'jp-PaiJobs-row', role: 'row', tabindex: -1 },
     h('div', { class: 'jp-PaiJobs-first', role: 'gridcell' }, parts.icon, parts.twisty, parts.name, parts.profile),
     h('div', { class: 'jp-PaiJobs-second', role: 'gridcell' }, parts.line, actions)
   );
-  node.addEventListener('focus', () => events.focused(id));
+  node.addEventListener('focus', () => events.focused(id()));
   node.addEventListener('click', event => {
-    events.pressed(id, event);
+    events.pressed(id(), event);
     node.focus();
   });
-  node.addEventListener('dblclick', () => events.opened(id));
+  node.addEventListener('dblclick', () => events.opened(id()));
   parts.twisty.addEventListener('click', event => {
     event.stopPropagation();
-    events.opened(id);
+    events.opened(id());
   });
   return { node, ...parts };
+}
+
+/** Make a row the row of an entry: it may have been that of another one. */
+function own(parts: IRowParts, entry: Entry, { trans }: IContext): void {
+  const { node, twisty, stop, notebook, log } = parts;
+  const name = (button: HTMLElement, label: string): void => {
+    setAttribute(button, 'aria-label', label);
+    setAttribute(button, 'title', label);
+  };
+  node.dataset.id = entry.id;
+  ['data-said', 'aria-expanded'].forEach(each => node.removeAttribute(each));
+  twisty.hidden = !isGroup(entry);
+  log.hidden = isGroup(entry);
+  name(stop, trans.__('Stop %1', entry.name));
+  name(notebook, trans.__('Open the notebook of %1', entry.name));
+  name(log, trans.__('Logs of %1', entry.name));
 }
 
 /** Make a row say what is true now. */
@@ -159,6 +184,9 @@ function drawRow(parts: IRowParts, entry: Entry, context: IContext, isOpen: bool
   const { trans } = context;
   const group = isGroup(entry);
   const name = !group && level > 1 && entry.group ? `${entry.group.key} · ${entry.name}` : entry.name;
+  if (parts.node.dataset.id !== entry.id) {
+    own(parts, entry, context);
+  }
   setAttribute(parts.node, 'data-state', entry.state);
   setAttribute(parts.node, 'aria-level', String(level));
   setText(parts.icon, ICONS[entry.state]);
