@@ -55,7 +55,7 @@ def reply_of(error: PaiJupyterError, path: str = "") -> Reply:
     """
     if error.code in _NO_API:
         said = f"API {path.removeprefix(BASE)} is not found."
-        return Reply({"code": "NoApiError", "message": said}, 404)
+        return Reply({"code": "NoApiError", "message": said}, error.status)
     if isinstance(error, Refused):
         return Reply({"code": error.code, "message": error.message}, error.status)
     if isinstance(error, InvalidDocument):
