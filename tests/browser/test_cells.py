@@ -44,6 +44,15 @@ def test_a_cell_is_run_as_a_job_and_its_failure_leads_back_to_it(lab):
     dialog.wait_for(state="detached")
     assert lab.get("jobs")["jobs"] == []
 
+    # The menu of a cell that is not the active one is about that cell.
+    page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 8; }")
+    other = page.locator(".jp-Notebook .jp-CodeCell", has_text="unused = 1")
+    other.locator(".jp-InputPrompt").click(button="right")
+    page.locator(".lm-Menu-item", has_text="Run this cell as a job").click()
+    dialog.get_by_text("Run cell 8 as a job").wait_for()
+    dialog.get_by_role("button", name="Cancel").click()
+    dialog.wait_for(state="detached")
+
     run_dialog(lab, 8).get_by_role("button", name="Submit 1 task").click()
     card = page.locator(".jp-PaiPage .jp-PaiCard")
     lab.wait_state(card, "failed")

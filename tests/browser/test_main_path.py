@@ -29,6 +29,37 @@ def quickstart_cells() -> list[str]:
     return [*cells[:last], cells[last].replace(" --wait", "").replace("epochs=15", "epochs=60")]
 
 
+def pull_twice(lab, card):
+    """O15: outputs come beside the notebook; what was changed there stays until somebody says otherwise."""
+    name = card.locator(".jp-PaiCard-name").inner_text()
+    card.get_by_role("button", name="Pull").click()
+    said = card.locator(".jp-PaiCard-outputs [role='status']")
+    said.get_by_text(" now in ").wait_for()
+    files = lab.get(f"jobs/{name}/files")["files"]
+    assert said.inner_text().startswith(f"{len(files)} file") and f" now in {name}." in said.inner_text()
+    brought = {file["path"]: lab.root / name / file["path"] for file in files}
+    assert {path: place.stat().st_size for path, place in brought.items()} == {
+        file["path"]: file["size"] for file in files
+    }
+    lab.shoot("card-pulled-light")
+    mine = next(iter(brought.values()))
+    mine.write_text("mine")
+    card.get_by_role("button", name="Pull").click()
+    said.get_by_text("has other files of these names").wait_for()
+    assert mine.read_text() == "mine"
+    lab.theme("JupyterLab Dark")
+    lab.shoot("card-pull-refused-dark")
+    lab.theme("JupyterLab Light")
+    said.get_by_role("button", name="Replace").click()
+    said.get_by_text(" now in ").wait_for()
+    assert mine.stat().st_size == files[0]["size"]
+    said.get_by_role("button", name="Open folder").click()
+    crumbs = lab.page.locator(".jp-FileBrowser-crumbs")
+    crumbs.get_by_text(name).wait_for()
+    lab.page.locator(".jp-DirListing-item", has_text=files[0]["path"].split("/")[0]).first.wait_for()
+    lab.shoot("file-browser-pulled-light")
+
+
 def test_card_lives_and_survives_a_reload_and_the_log_follows(lab, until):
     """O30-O32: the card of the quickstart goes through its states by itself, in every page that shows it."""
     page = lab.page
@@ -55,6 +86,7 @@ def test_card_lives_and_survives_a_reload_and_the_log_follows(lab, until):
     with page.expect_download() as download:
         card.get_by_role("link", name="Download ").first.click()
     assert Path(download.value.path()).stat().st_size > 0
+    pull_twice(lab, card)
     card.get_by_role("button", name="Tasks").click()
     card.locator("table").wait_for()
     assert card.locator("tbody tr").count() == 3
