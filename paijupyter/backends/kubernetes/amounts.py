@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 _QUANTITY = re.compile(r"([+-]?[0-9.]+)(?:([eE][+-]?[0-9]+)|([a-zA-Z]{0,2}))")
 _SCALE = {
@@ -24,7 +25,12 @@ def number(quantity: object) -> float:
     >>> number("500m"), number("8Gi"), number("3")
     (0.5, 8589934592.0, 3.0)
     """
-    match = _QUANTITY.fullmatch(str(quantity).strip())
+    return _number(str(quantity))
+
+
+@lru_cache(maxsize=1024)  # nodes and pods are alike
+def _number(quantity: str) -> float:
+    match = _QUANTITY.fullmatch(quantity.strip())
     if match is None or (match[3] or "") not in _SCALE:
         return 0.0
     try:

@@ -6,6 +6,7 @@ import calendar
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from paijupyter.backends.kubernetes import labels
@@ -250,7 +251,12 @@ def _members(meta: Object) -> tuple[str, ...]:
 
 def seconds(text: Any) -> float | None:
     """Read a time of the API as seconds since the epoch."""
-    found = _TIME.fullmatch(text) if isinstance(text, str) else None
+    return _seconds(text) if isinstance(text, str) else None
+
+
+@lru_cache(maxsize=1024)  # what begins together says the same time over and over
+def _seconds(text: str) -> float | None:
+    found = _TIME.fullmatch(text)
     if found is None:
         return None
     return calendar.timegm(tuple(map(int, found.groups()[:6]))) + float(found[7] or 0)
