@@ -25,7 +25,7 @@ from paijupyter.jobs.secrets import SecretStore
 from paijupyter.jobs.submission import Submissions
 
 _log = logging.getLogger(__name__)
-AT_A_TIME = 250  # jobs of one call to the backend: alike ones can be one object there
+AT_A_TIME = 500  # jobs of one call to the backend: alike ones can be one object there
 _PAUSES = (0.5, 60.0)  # seconds before what could not be submitted just now is tried again
 
 
