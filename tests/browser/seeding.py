@@ -1,13 +1,28 @@
-"""Many ended jobs at once: copies of one that has really run, each earlier than the one before."""
+"""Jobs for a list to show: many ended ones, as copies of one that has really run, and groups that go on."""
 
 from __future__ import annotations
 
 import json
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 _DIGITS = "234567abcdefghijklmnopqrstuvwxyz"  # as in ids of jobs: base32, in the order of their code points
 _FACTS = ("document.yaml", "submitted.yaml", "commands.json")
+_TEMPLATE = """\
+protocolVersion: 2
+name: sweep-lr
+type: job
+prerequisites:
+  - {name: image, type: dockerimage, uri: python}
+taskRoles:
+  worker:
+    instances: 1
+    dockerImage: image
+    resourcePerInstance: {cpu: 0, memoryMB: 64, gpu: 0}
+    commands: ["echo lr {lr}; while [ ! -e GO ]; do sleep 0.2; done"]
+"""
 
 
 def copy_back(data: Path, job: str, count: int, apart: timedelta) -> list[str]:
@@ -39,6 +54,18 @@ def copy_back(data: Path, job: str, count: int, apart: timedelta) -> list[str]:
         (folder / "events.jsonl").write_text("".join(moved))
         names.append(name)
     return names
+
+
+def sweep(lab: Any, name: str, count: int) -> str:
+    """Submit a group whose jobs wait for the file ``go`` in the server's folder; return its id."""
+    template = _TEMPLATE.replace("sweep-lr", name).replace("GO", str(lab.root / "go"))
+    experiments = {"experiments": {str(each): {"lr": each / 10} for each in range(1, count + 1)}}
+    request = {
+        "template": template,
+        "experiments": json.dumps(experiments),
+        "context": {"folder": "", "python": sys.executable},
+    }
+    return str(lab.post("groups", request)["id"])
 
 
 def _moment(text: str) -> datetime:

@@ -7,6 +7,7 @@ import json
 import pytest
 import yaml
 
+from tests.browser.access import walk
 from tests.browser.forming import SOURCE, exported, field, open_form, planned, stored_by, submit
 from tests.openpai.server import OpenPai
 
@@ -428,31 +429,9 @@ def test_all_of_it_by_keyboard(forms):
     page = forms.page
     form = advanced(open_form(forms, document=SOURCE, folder=""))
     planned(form)
-    form.get_by_role("tab", name="Form").focus()
-    seen: list[str] = []
-    names = """() => {
-      const here = document.activeElement;
-      if (!here.closest('.jp-PaiForm')) return null;
-      here.dataset.reached = 'true';
-      return `${here.tagName} ${here.getAttribute('aria-label') ?? here.id}`;
-    }"""
-    for _ in range(200):
-        name = page.evaluate(names)
-        if name is None:
-            break
-        seen.append(name)
-        page.keyboard.press("Tab")
-    missed = page.evaluate(
-        """() => [...document.querySelectorAll('.jp-PaiForm :is(input, select, textarea, button, summary)')]
-             .filter(each => each.checkVisibility() && each.tabIndex >= 0 && !each.dataset.reached)
-             .map(each => each.outerHTML.slice(0, 200))"""
-    )
-    assert (
-        missed == []
-        and len(seen) > 40
-        and "jp-PaiForm-submit"
-        in page.evaluate("[...document.querySelectorAll('[data-reached]')].pop().className")
-    )
+    regions = (".jp-PaiForm-bar", ".jp-PaiForm-left", ".jp-PaiPlan", ".jp-PaiForm-foot")
+    reached = walk(page, ".jp-PaiForm", *regions)
+    assert len(reached) > 40 and "jp-PaiForm-submit" in reached[-1]
     headings = form.get_by_role("heading").all_inner_texts()
     assert [each for each in headings if each in ("What", "Where it runs", "With what", "Advanced")] == [
         "What",

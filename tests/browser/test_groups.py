@@ -2,34 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
-TEMPLATE = """\
-protocolVersion: 2
-name: sweep-lr
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 1, memoryMB: 64, gpu: 0}
-    commands: ["echo lr {lr}; while [ ! -e GO ]; do sleep 0.2; done"]
-"""
-
-
-def sweep(lab, name: str, count: int) -> str:
-    """Submit a group whose jobs wait for a file; return its id."""
-    template = TEMPLATE.replace("sweep-lr", name).replace("GO", str(lab.root / "go"))
-    experiments = {"experiments": {str(each): {"lr": each / 10} for each in range(1, count + 1)}}
-    request = {
-        "template": template,
-        "experiments": json.dumps(experiments),
-        "context": {"folder": "", "python": sys.executable},
-    }
-    return lab.post("groups", request)["id"]
+from tests.browser.seeding import sweep
 
 
 def test_a_group_is_one_row_that_opens_and_several_rows_are_ended_together(lab):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.browser.access import focused, serious_faults
 from tests.browser.forming import open_form, stored_by
 from tests.openpai.server import OpenPai
 
@@ -33,6 +34,12 @@ def test_a_form_logs_in_at_its_profile_and_the_password_rests_nowhere(ring, serv
     lab.shoot("login-bar-light")
     bar.get_by_role("button", name="Log in").click()
     dialog = page.locator(".jp-Dialog")
+    dialog.get_by_label("User", exact=True).wait_for()
+    assert not (found := serious_faults(lab, ".jp-Dialog-content")), "\n".join(found)
+    dialog.get_by_role("button", name="Cancel").press("Escape")
+    dialog.wait_for(state="detached")
+    assert focused(page, ".jp-PaiLoginBar button")
+    page.keyboard.press("Enter")
     dialog.get_by_label("User", exact=True).fill("carol")
     dialog.get_by_label("Password", exact=True).fill("not-the-password")
     dialog.get_by_role("button", name="Log in").click()
