@@ -164,6 +164,17 @@ def memory_error(facts: Facts) -> Explanation | None:
     return Explanation(f"{facts.who} ran out of memory.", _more_memory(facts))
 
 
+def shared_memory(facts: Facts) -> Explanation | None:
+    """No room in /dev/shm: to write there is a bus error, as in workers of PyTorch's DataLoader."""
+    told = re.search(r"out of shared memory|insufficient shared memory|[Bb]us error", facts.text)
+    if not told and facts.signal != "SIGBUS" and facts.code != 135:
+        return None
+    return Explanation(
+        f"{facts.who} wrote where no room was left, most likely to shared memory (/dev/shm): bus error.",
+        "Give its role more (`extraContainerOptions`, `shmMB`), or use fewer workers of the data loader.",
+    )
+
+
 def address_in_use(facts: Facts) -> Explanation | None:
     """A port was taken."""
     if not re.search(r"Address already in use|EADDRINUSE|address already in use", facts.text):
@@ -212,10 +223,9 @@ def killed(facts: Facts) -> Explanation | None:
 
 def crashed(facts: Facts) -> Explanation | None:
     """A fault in compiled code."""
-    if facts.signal not in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") and facts.code not in (
+    if facts.signal not in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGFPE") and facts.code not in (
         132,
         134,
-        135,
         136,
         139,
     ):
@@ -297,6 +307,7 @@ _OF_LOG: tuple[Callable[[Facts], Explanation | None], ...] = (
     missing_module,
     syntax_error,
     memory_error,
+    shared_memory,
     address_in_use,
     missing_file,
     interrupted,

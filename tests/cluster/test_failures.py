@@ -270,6 +270,19 @@ async def test_memory_that_ran_out_is_the_reason(bench: Bench, command: str) -> 
 
 
 @pytest.mark.asyncio
+async def test_shared_memory_that_is_full_is_a_bus_error(bench: Bench) -> None:
+    """A container's /dev/shm is small: data loaders die of it. That is said from the exit status."""
+    write = (
+        "import mmap; f = open('/dev/shm/x', 'wb+'); f.truncate(1 << 24); "
+        "mmap.mmap(f.fileno(), 1 << 24).write(bytes(1 << 24))"
+    )
+    small = role(f'python3 -c "{write}"', extraContainerOptions={"shmMB": 4})
+    change = await fails(bench, bench.job({"worker": small}))
+    (task,) = change.tasks
+    assert task.exit is not None and (task.exit.signal == "SIGBUS" or task.exit.code == 135), task
+
+
+@pytest.mark.asyncio
 async def test_the_first_task_that_failed_is_named(bench: Bench) -> None:
     """Peers that die later of it are not the cause: the earliest end is."""
     command = (
@@ -324,6 +337,26 @@ async def test_an_eviction_is_not_the_users_fault(bench: Bench) -> None:
     assert (task.state, task.reason) == ("failed", "evicted")
     assert "was evicted, as when its node is drained" in task.message
     assert (change.state, change.attempt) == ("succeeded", 1)
+
+
+@pytest.mark.asyncio
+async def test_a_task_that_fills_its_nodes_disk_is_told_so(bench: Bench) -> None:
+    """Node pressure: the kubelet evicts what writes more than it may, and says how much that was."""
+    limit = {"type": "Container", "default": {"ephemeral-storage": "8Mi"}}
+    thing = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "disk"},
+        "spec": {"limits": [limit]},
+    }
+    bench.cluster.kubectl("apply", "-n", bench.namespace, "-f", "-", given=json.dumps(thing))
+    job = bench.job("head -c 64000000 /dev/zero > /tmp/much; sleep 600")
+    async with bench.submitted(job) as watch:
+        change = await watch.until(job, lambda each: each.attempt == 1, PATIENCE)
+        task = watch.tasks(job, attempt=0)["worker-0"]
+    assert (task.state, task.reason) == ("failed", "evicted")
+    assert "ephemeral" in task.message and "8Mi" in task.message
+    assert change.state == "waiting"
 
 
 @pytest.mark.asyncio

@@ -147,6 +147,19 @@ CASES = [
         "(16 GiB)",
     ),
     ("crashed", facts(code=139), "crashed in compiled code (exit 139)", "PYTHONFAULTHANDLER"),
+    ("shared_memory", facts(signal="SIGBUS"), "shared memory (/dev/shm)", "`shmMB`"),
+    ("shared_memory", facts(code=135), "bus error", "fewer workers"),
+    (
+        "shared_memory",
+        facts(
+            *TRACE,
+            "RuntimeError: DataLoader worker (pid 71) is killed by signal: Bus error. It is possible that "
+            "dataloader's workers are out of shared memory. Please try to raise your shared memory limit.",
+            code=1,
+        ),
+        "shared memory",
+        "`extraContainerOptions`",
+    ),
     ("crashed", facts(signal="SIGSEGV"), "SIGSEGV", "PYTHONFAULTHANDLER"),
     ("terminated", facts(code=143), "SIGTERM", "again"),
     ("command_not_found", facts("bash: line 1: pyhton: command not found", code=127), "`pyhton`", "name"),
