@@ -42,6 +42,14 @@ taskRoles:
     commands: [{command}]
 """
 
+SAVED = """async workspace => {
+  const { serviceManager, shell } = window.jupyterapp;
+  const open = [...shell.widgets('main')].map(each => each.context?.path).filter(path => path);
+  if (!open.length) return true;
+  const saved = JSON.stringify(await serviceManager.workspaces.fetch(workspace));
+  return open.every(path => saved.includes(`:${path}"`));
+}"""
+
 
 def browser_path() -> str | None:
     """Return the browser of this machine, if it has one."""
@@ -169,6 +177,8 @@ class Lab:
 
     def reload(self) -> None:
         """Load the page anew; the address names no file, or that one would be opened once more, late."""
+        # JupyterLab saves what is open some time after it was opened.
+        self.page.wait_for_function(SAVED, arg="test", timeout=PATIENCE)
         self.page.goto(f"{self.url}/lab/workspaces/test", timeout=PATIENCE)
         self.page.wait_for_function("() => window.jupyterapp", timeout=PATIENCE)
         self.page.evaluate("async () => { await window.jupyterapp.restored; }")
