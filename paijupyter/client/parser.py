@@ -99,7 +99,16 @@ class VerbParser(argparse.ArgumentParser):
                 "Argument after the name is not taken: the value of a secret is never an argument.",
                 f"See `{self.prog} --help`. If it was a value, change it: the history has it now.",
             )
-        raise UsageProblem(_sentence(message), f"See `{self.prog} --help`.")
+        raise UsageProblem(_sentence(message), f"{self._nearest(message)}See `{self.prog} --help`.")
+
+    def _nearest(self, message: str) -> str:
+        """Return the option that is near a word which is none, as a sentence, or nothing."""
+        import difflib  # a mistake may take a millisecond longer; a start may not
+
+        _, found, words = message.partition("unrecognized arguments: ")
+        given = next((each.partition("=")[0] for each in words.split() if each.startswith("--")), "")
+        near = difflib.get_close_matches(given, self._option_string_actions, n=1, cutoff=0.75)
+        return f"`{near[0]}` is near. " if found and near else ""
 
 
 def _sentence(message: str) -> str:

@@ -349,7 +349,7 @@ def explain(facts: Facts) -> Explanation:
 
 def _short(path: str) -> str:
     """Shorten a path of a task's working folder to the path in the package."""
-    return re.sub(r"^.*/tasks/[^/]+/\d+/work/", "", path)
+    return re.sub(r"^.*/(?:tasks/[^/]+/\d+|run/task)/work/", "", path)
 
 
 def _size(memory_mb: int) -> str:

@@ -104,6 +104,13 @@ def test_a_mistake_is_one_sentence_that_starts_with_the_thing(
     assert f"paijob {verb} --help" in caught.value.hint
 
 
+def test_an_unknown_option_names_the_near_one() -> None:
+    for words, near in ((["--parm=lr=1"], "`--param` is near. "), (["--zzz"], ""), (["a.py", "extra"], "")):
+        with pytest.raises(UsageProblem) as caught:
+            parse_verb("plan" if "extra" not in words else "get", words, "cli")
+        assert caught.value.hint.startswith(f"{near}See `paijob ")
+
+
 def test_an_unknown_verb_names_the_near_one() -> None:
     with pytest.raises(UsageProblem, match=r"Verb `lgos` does not exist\. `logs` is near\."):
         parse_verb("lgos", [], "cli")

@@ -147,6 +147,17 @@ CASES = [
         "(16 GiB)",
     ),
     ("crashed", facts(code=139), "crashed in compiled code (exit 139)", "PYTHONFAULTHANDLER"),
+    (
+        "python_exception",
+        facts(
+            "Traceback (most recent call last):",
+            '  File "/paijupyter/run/task/work/lib/train.py", line 3, in <module>',
+            "ValueError: too hot",
+            code=1,
+        ),
+        "raised ValueError in `lib/train.py`, line 3: too hot",
+        "traceback",
+    ),
     ("shared_memory", facts(signal="SIGBUS"), "shared memory (/dev/shm)", "`shmMB`"),
     ("shared_memory", facts(code=135), "bus error", "fewer workers"),
     (
