@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 ROLE = "PAIJUPYTER_ROLE"
 INDEX = "JOB_COMPLETION_INDEX"
 _TERMINATION_LOG = "/dev/termination-log"
+_SOON = 30.0  # seconds for the board of a job to be found where tasks do not wait for each other
 
 
 def main(argv: "List[str]") -> int:
@@ -180,7 +181,9 @@ def _join(spec: "Spec", secret: bytes, loop: "Loop") -> "Any":
         from .member import Member
 
         task, patience = board["task"], float(spec.get("boardSeconds") or PATIENCE)
-        first_patience = float((spec.get("barrier") or {}).get("timeout") or DEFAULT_TIMEOUT)
+        barrier = spec.get("barrier")
+        # Where nothing waits for all, the task with the board may have ended before this one has begun.
+        first_patience = float(barrier.get("timeout") or DEFAULT_TIMEOUT) if barrier else min(patience, _SOON)
         address = (spec["hosts"][task], board["port"])
         return Member(own, task, address, board_key, patience, first_patience, loop)
     from . import deciding  # type: ignore[attr-defined] # in the archive only: a copy of protocol/deciding.py

@@ -38,6 +38,7 @@ class TestKubernetes(Conformance):
     kind = "kubernetes"
     places = ("kubernetes",)
     seconds = 300.0
+    at_once = 4  # a cluster that shares two cores with the tests knows the names of thirty new pods late
 
     @pytest.fixture(autouse=True)
     def _of_the_lab(

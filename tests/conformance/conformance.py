@@ -93,6 +93,7 @@ class Conformance:
     places: tuple[str, ...]
     settings: dict[str, Any] = {}  # noqa: RUF012 - overridden, not changed
     seconds = 60.0  # for a job to end
+    at_once = 1000  # jobs
     user = "tester"
     python: str | None = None  # of the tasks, where the backend lets us choose; None: this one
     only: frozenset[str] = frozenset(CASES)  # documents to run
@@ -128,7 +129,13 @@ class Conformance:
                     pytest.skip(str(case.expected["not"]))
         runs = [_Run(self, backend, place, case) for case in cases if "not" not in case.expected]
         async with watching(backend) as watch:
-            found = await asyncio.gather(*(run.complete(watch) for run in runs), return_exceptions=True)
+            turn = asyncio.Semaphore(self.at_once)
+
+            async def in_turn(run: _Run) -> None:
+                async with turn:
+                    await run.complete(watch)
+
+            found = await asyncio.gather(*map(in_turn, runs), return_exceptions=True)
         for run, error in zip(runs, found, strict=True):
             with subtests.test(run.case.name):
                 if error is not None:

@@ -187,6 +187,18 @@ def test_without_a_barrier_each_begins_at_once(make_job, until):
     assert ps.record["stoppedBy"] == "board"
 
 
+def test_without_a_barrier_a_late_task_does_not_wait_for_a_board_that_has_gone(make_job):
+    """The first one began alone, kept the board and has left: nobody holds a node for minutes then."""
+    job = make_job(first=1, second=1)
+    job.spec.update(barrier=None, boardSeconds=2.0)
+    job.spec["commands"] = {"first": "true", "second": "true"}
+    first, second = job.pods.values()
+    assert first.start().end()["status"] == 0
+    begun = time.monotonic()
+    assert second.start().end()["status"] == 0
+    assert time.monotonic() - begun < 45, "not the minutes that a barrier may take"
+
+
 def test_a_board_that_dies_ends_its_job(make_job, until):
     """The node of the first task is lost: nobody trains on for ever."""
     job = make_job(worker=2)
