@@ -1,4 +1,4 @@
-"""What a run of the browser tests has left to be looked at: one page with all pictures and figures."""
+"""What a run of the browser tests has left to be looked at: one page with all pictures, times and figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_index(folder: Path, times: Mapping[str, float]) -> Path | None:
     page.write_text(
         '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Browser tests</title>\n'
         f"<style>{STYLE}</style>\n<h1>What the browser tests saw</h1>\n{_measured(folder)}"
-        f"<nav>\n{links}\n</nav>\n{figures}\n</html>\n"
+        f"<nav>\n{links}\n</nav>\n{figures}\n<h2>How long each took</h2>\n{_timed(times)}</html>\n"
     )
     return page
 
@@ -50,7 +50,7 @@ def _figure(picture: Path) -> str:
 def _timed(times: Mapping[str, float]) -> str:
     rows = [f"<tr><td>{_safe(name)}</td><td>{seconds:.1f} s</td></tr>" for name, seconds in times.items()]
     total = f"<tr><td>all</td><td>{sum(times.values()):.1f} s</td></tr>"
-    return f"<table>{''.join(rows)}{total}</table>\n" if rows else ""
+    return f"<table>{''.join(rows)}{total}</table>\n"
 
 
 def _measured(folder: Path) -> str:

@@ -8,21 +8,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.browser.lab import DOCUMENT
+
 _DIGITS = "234567abcdefghijklmnopqrstuvwxyz"  # as in ids of jobs: base32, in the order of their code points
 _FACTS = ("document.yaml", "submitted.yaml", "commands.json")
-_TEMPLATE = """\
-protocolVersion: 2
-name: sweep-lr
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 0, memoryMB: 64, gpu: 0}
-    commands: ["echo lr {lr}; while [ ! -e GO ]; do sleep 0.2; done"]
-"""
+_NAP = "echo lr {{lr}}; while [ ! -e {go} ]; do sleep 0.2; done"
 
 
 def copy_back(data: Path, job: str, count: int, apart: timedelta) -> list[str]:
@@ -58,7 +48,8 @@ def copy_back(data: Path, job: str, count: int, apart: timedelta) -> list[str]:
 
 def sweep(lab: Any, name: str, count: int) -> str:
     """Submit a group whose jobs wait for the file ``go`` in the server's folder; return its id."""
-    template = _TEMPLATE.replace("sweep-lr", name).replace("GO", str(lab.root / "go"))
+    command = json.dumps(_NAP.format(go=lab.root / "go"))
+    template = DOCUMENT.format(name=name, command=command, instances=1, cpu=0)
     experiments = {"experiments": {str(each): {"lr": each / 10} for each in range(1, count + 1)}}
     request = {
         "template": template,
