@@ -14,12 +14,12 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
+import { CellOutput, Drawn } from './celloutput';
 import { addCommands } from './commands';
 import { CommandIDs, LINK, MIME, OPEN_LINK, PLUGIN } from './ids';
 import { KeptPages } from './kept';
-import { Drawn, Output } from './output';
 import type { IPlaces, Parts } from './parts';
-import { SideBar } from './sideplace';
+import { SidePlace } from './sideplace';
 
 const BEFORE_HTML = 40;
 /** The widget renderer has -10: where this front end is, the form is the better of the two. */
@@ -65,32 +65,27 @@ const plugin: JupyterFrontEndPlugin<void> = {
       jobs: new KeptPages(restorer, 'paijupyter-jobs', CommandIDs.openJob),
       forms: new KeptPages(restorer, 'paijupyter-forms', CommandIDs.form)
     };
-    let loading: Promise<Parts> | null = null;
-    const parts = (): Promise<Parts> =>
-      (loading ??= import('./parts').then(
-        ({ Parts: All }) =>
-          new All({ app, rendermime, trans, settings, statusBar, editors, router, icon, pages, side }),
-        error => {
-          loading = null; // The next try may find the server there.
-          throw error;
-        }
-      ));
+    let all: Parts | null = null;
+    const parts = async (): Promise<Parts> => {
+      const { Parts: All } = await import('./parts');
+      return (all ??= new All({ app, rendermime, trans, settings, statusBar, editors, router, icon, pages, side }));
+    };
 
-    const side = new SideBar(trans, icon, async () => (await parts()).list);
+    const side = new SidePlace(trans, icon, async () => (await parts()).list);
     app.shell.add(side, 'left', { rank: 650, type: 'Jobs' });
     restorer?.add(side, side.id);
     addCommands(app, trans, icon, async (command, args) => (await parts()).run(command, args), palette, launcher);
-    const draw = (mime: string, rank: number, make: (all: Parts) => Drawn): void =>
+    const draw = (mime: string, rank: number, make: (of: Parts) => Drawn): void =>
       rendermime.addFactory(
-        { safe: true, mimeTypes: [mime], createRenderer: () => new Output(async () => make(await parts())) },
+        { safe: true, mimeTypes: [mime], createRenderer: () => new CellOutput(async () => make(await parts())) },
         rank
       );
-    draw(MIME.job, BEFORE_HTML, all => all.jobOutput());
-    draw(MIME.form, BEFORE_WIDGETS, all => all.formOutput());
+    draw(MIME.job, BEFORE_HTML, of => of.jobOutput());
+    draw(MIME.form, BEFORE_WIDGETS, of => of.formOutput());
     app.commands.addCommand(OPEN_LINK, { execute: async () => (await parts()).run(OPEN_LINK, {}) });
     router?.register({ command: OPEN_LINK, pattern: LINK, rank: 40 });
     // The page comes first; what is counted in the status bar can wait for it.
-    void app.restored.then(parts).then(all => all.start());
+    void app.restored.then(parts);
   }
 };
 

@@ -18,12 +18,12 @@ import type { Widget } from '@lumino/widgets';
 import '../style/index.js';
 import { Actions, actions } from './actions';
 import { Api } from './api';
+import type { Drawn } from './celloutput';
 import { IContext } from './context';
 import { openLink } from './deeplinks';
 import { Forms, FormPages } from './formpages';
 import { OPEN_LINK, PLUGIN } from './ids';
 import { notifyOfEnds } from './notify';
-import type { Drawn } from './output';
 import { JobPages, LogPages, Pages } from './pages';
 import { JobRenderer } from './renderer';
 import type { JobList } from './sidebar';
@@ -73,11 +73,7 @@ export class Parts {
     notifyOfEnds(context, () => side.isVisible, stoppedHere);
     statusBar?.registerStatusItem(PLUGIN, { item: new JobCount(context), align: 'left', rank: 110 });
     document.addEventListener('visibilitychange', () => context.store.retry());
-  }
-
-  /** Begin to follow the jobs. */
-  start(): void {
-    this._context.store.start();
+    void app.restored.then(() => context.store.start());
   }
 
   /** Do what a command stands for. */
@@ -87,8 +83,7 @@ export class Parts {
 
   /** The list of jobs; there is one. */
   get list(): Promise<Widget> {
-    this._listed ??= import('./sidebar').then(({ JobList: List }) => (this._list = new List(this._context)));
-    return this._listed;
+    return import('./sidebar').then(({ JobList: List }) => (this._list ??= new List(this._context)));
   }
 
   jobOutput(): Drawn {
@@ -103,7 +98,6 @@ export class Parts {
   private readonly _forms: Forms;
   private readonly _actions: Actions;
   private _list: JobList | null = null;
-  private _listed: Promise<JobList> | null = null;
 }
 
 function readSettings(registry: ISettingRegistry | null, context: IContext): void {

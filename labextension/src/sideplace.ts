@@ -4,7 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { LabIcon } from '@jupyterlab/ui-components';
 import { Panel, Widget } from '@lumino/widgets';
 
-export class SideBar extends Panel {
+export class SidePlace extends Panel {
   constructor(
     trans: TranslationBundle,
     icon: LabIcon,

@@ -5,7 +5,7 @@ import { Panel, Widget } from '@lumino/widgets';
 
 export type Drawn = Widget & IRenderMime.IRenderer;
 
-export class Output extends Panel implements IRenderMime.IRenderer {
+export class CellOutput extends Panel implements IRenderMime.IRenderer {
   /** @param load - makes what draws the output. */
   constructor(private readonly load: () => Promise<Drawn>) {
     super();
