@@ -5,18 +5,19 @@ import { Clipboard, Dialog, showDialog } from '@jupyterlab/apputils';
 import { PageConfig } from '@jupyterlab/coreutils';
 
 import { activateClicked } from './clickedcell';
-import { CommandIDs, IContext, saveBlob } from './context';
+import { IContext, saveBlob } from './context';
 import type { Forms } from './formpages';
 import { contentsPath } from './groups';
+import { CommandIDs } from './ids';
 import { readLine } from './linelinks';
-import { IJob, ICellPlace } from './model';
+import { ICellPlace, IJob } from './model';
 import { goTo, openPanel } from './notebooks';
 import type { Pages } from './pages';
 import { asPanel, atCode } from './panel';
 import { notebookOf } from './places';
 import { isFinal } from './words';
 
-type Arguments = { [name: string]: unknown; id?: unknown; task?: unknown; place?: unknown };
+type Arguments = Record<string, unknown>;
 export type Actions = Record<string, (args: Arguments) => unknown>;
 
 /** Opens what commands open. */

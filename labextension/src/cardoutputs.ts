@@ -3,7 +3,7 @@
 import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 
 import { errorText, IContext } from './context';
-import { Button, h, rich } from './dom';
+import { Button, h, link, rich } from './dom';
 import { ApiError, IJob, IOutput, IPulled } from './model';
 import { hasEvents, pullFolder } from './outputs';
 import { isFinal, size } from './words';
@@ -111,7 +111,7 @@ export class CardOutputs {
 
   private _refused(error: unknown): void {
     const { trans } = this.context;
-    this._said.replaceChildren(...rich(errorText(error)));
+    this._say(errorText(error));
     if (error instanceof ApiError && error.code === 'files-differ') {
       const again = new Button(trans.__('Replace'), trans.__('Write over the files that differ'), () =>
         this._bring(true)
@@ -137,12 +137,12 @@ export class CardOutputs {
     this._say(trans.__('TensorBoard is starting…'));
     try {
       const href = api.portUrl(await api.tensorboard(this.jobId));
-      const again = h('a', { href, target: '_blank', rel: 'noopener', class: 'jp-Pai-link' });
-      again.textContent = trans.__('Open TensorBoard');
+      const attributes = { href, target: '_blank', rel: 'noopener', class: 'jp-Pai-link' };
+      const again = h('a', attributes, trans.__('Open TensorBoard'));
       this._said.replaceChildren(trans.__('TensorBoard runs until nobody has used it for 30 minutes.') + ' ', again);
       window.open(href, '_blank', 'noopener'); // A browser may refuse after so long; the link stays.
     } catch (error) {
-      this._said.replaceChildren(...rich(errorText(error)));
+      this._say(errorText(error));
     }
     this._board.reason = '';
   }
@@ -161,12 +161,6 @@ export class CardOutputs {
   private readonly _pull: Button;
   private readonly _board: Button;
   private _isBusy = false;
-}
-
-function link(text: string, press: () => void): HTMLButtonElement {
-  const button = h('button', { type: 'button', class: 'jp-Pai-link' }, text);
-  button.addEventListener('click', press);
-  return button;
 }
 
 /** What the panel below a card needs of a job to know whether its list is still true. */

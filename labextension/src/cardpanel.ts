@@ -2,8 +2,9 @@
 
 import { CardOutputs, outputsKey } from './cardoutputs';
 import { changesNodes } from './changes';
-import { CommandIDs, errorText, IContext } from './context';
+import { errorText, IContext } from './context';
 import { Button, h, rich } from './dom';
+import { CommandIDs } from './ids';
 import { IJob, IPort, ITask } from './model';
 import { duration, ICONS, moment, size, stateWord } from './words';
 

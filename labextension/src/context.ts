@@ -7,8 +7,6 @@ import { Api } from './api';
 import { ApiError } from './model';
 import { JobStore } from './store';
 
-export { CommandIDs } from './ids';
-
 export interface ISettings {
   notifications: boolean;
   wrapLines: boolean;

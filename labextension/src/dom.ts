@@ -46,6 +46,11 @@ export function rich(text: string): (Node | string)[] {
   return parts.map((part, at) => (at % 2 ? h('code', {}, part) : part));
 }
 
+/** A button that looks like a link. */
+export function link(label: string, press: () => void): HTMLButtonElement {
+  return h('button', { type: 'button', class: 'jp-Pai-link', onclick: press }, label);
+}
+
 /** A button that says why it cannot be pressed now, also to those who reach it by keyboard. */
 export class Button {
   readonly node: HTMLButtonElement;

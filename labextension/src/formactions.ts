@@ -4,9 +4,10 @@ import { Dialog, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, IContext } from './context';
+import { IContext } from './context';
 import { h } from './dom';
 import { FormApi } from './formapi';
+import { CommandIDs } from './ids';
 
 /** Have a person choose an earlier job; open a form that starts from it. */
 export async function pickJob({ commands, store, trans }: IContext): Promise<void> {

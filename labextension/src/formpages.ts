@@ -11,13 +11,7 @@ import { FormPage } from './formpage';
 import { FormRenderer } from './formrender';
 import type { IFormArguments } from './formstart';
 import type { KeptPages } from './kept';
-
-/** The part of a notebook panel that says what a form is about. */
-interface INotebookPanel {
-  context: { path: string; ready: Promise<void>; model: { dirty: boolean }; save(): Promise<void> };
-  content: { activeCell: { model: { id: string; type: string } } | null; widgets: unknown[] };
-  sessionContext: { session: { kernel: { id: string; name: string } | null } | null };
-}
+import { asPanel, INotebookPanel } from './panel';
 
 export type FormPages = KeptPages<FormPage, IFormArguments>;
 
@@ -41,8 +35,8 @@ export class Forms {
     if (args.cell === 'clicked') {
       activateClicked(this.app);
     }
-    const panel = this.app.shell.currentWidget as unknown as Partial<INotebookPanel> | null;
-    if (!isNotebook(panel)) {
+    const panel = asNotebook(this.app.shell.currentWidget);
+    if (panel === null) {
       return this._open({ folder: '' });
     }
     return this._open(await ofNotebook(panel, args.cell === 'active' || args.cell === 'clicked', this._localPath));
@@ -96,8 +90,10 @@ export class Forms {
   private _opened = 0;
 }
 
-function isNotebook(panel: Partial<INotebookPanel> | null): panel is INotebookPanel {
-  return !!panel?.context?.path?.endsWith('.ipynb') && !!panel.content?.widgets;
+/** The widget as the panel of a notebook's own file: a form cannot read others that are shown as notebooks. */
+function asNotebook(widget: unknown): INotebookPanel | null {
+  const panel = asPanel(widget);
+  return panel?.context.path.endsWith('.ipynb') ? panel : null;
 }
 
 async function ofNotebook(
@@ -120,8 +116,8 @@ async function ofNotebook(
 /** The notebook whose output an element is in. */
 function notebookOf(app: JupyterFrontEnd, node: HTMLElement, localPath: (path: string) => string): IFormArguments {
   for (const widget of app.shell.widgets('main')) {
-    const panel = widget as unknown as Partial<INotebookPanel>;
-    if (widget.node.contains(node) && isNotebook(panel)) {
+    const panel = widget.node.contains(node) ? asNotebook(widget) : null;
+    if (panel) {
       const kernel = panel.sessionContext?.session?.kernel;
       return { notebook: localPath(panel.context.path), ...(kernel ? { kernelspec: kernel.name } : {}) };
     }

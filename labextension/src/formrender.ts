@@ -3,10 +3,10 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, errorText, IContext } from './context';
+import { errorText, IContext } from './context';
 import { Button, h, rich, setText } from './dom';
 import type { IFormArguments } from './formstart';
-import { MIME } from './ids';
+import { CommandIDs, MIME } from './ids';
 
 /** An output that is older than this was saved or is read by somebody else; nothing opens by itself then. */
 const FRESH_MILLISECONDS = 60_000;

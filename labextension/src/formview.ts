@@ -5,7 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { ISignal, Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, errorText, IContext, saveBlob } from './context';
+import { errorText, IContext, saveBlob } from './context';
 import { Button, h, rich, setText } from './dom';
 import { pickJob, saveDefaults } from './formactions';
 import { FormApi, IProfile, IRow, ISubmission, ITested } from './formapi';
@@ -18,6 +18,7 @@ import { IAnswer, Submission } from './formsubmission';
 import { confirm } from './formsubmit';
 import { Tabs } from './formtabs';
 import { inWords } from './formtexts';
+import { CommandIDs } from './ids';
 import { LoginBar } from './loginbar';
 import { IProblem } from './model';
 import { Planner, withLines } from './planner';

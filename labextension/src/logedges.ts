@@ -1,6 +1,6 @@
 /** What is said above and below the lines of a log: whether there are more of them, and why it ended. */
 
-import { h, setAttribute, setText } from './dom';
+import { h, link, setAttribute, setText } from './dom';
 import { IContext } from './context';
 import { IJob } from './model';
 import { elapsedWords, ICONS, isFinal, plainReason, stateWord } from './words';
@@ -81,10 +81,4 @@ export class LogEdges {
 
   private readonly _said = h('span');
   private readonly _more: HTMLElement;
-}
-
-function link(label: string, press: () => void): HTMLElement {
-  const button = h('button', { type: 'button', class: 'jp-Pai-link' }, label);
-  button.addEventListener('click', press);
-  return button;
 }

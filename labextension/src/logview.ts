@@ -3,7 +3,8 @@
 import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, errorText, IContext } from './context';
+import { errorText, IContext } from './context';
+import { CommandIDs } from './ids';
 import { ILogLine } from './linelinks';
 import { LineStore } from './lines';
 import { failedTask, LogBar } from './logbar';

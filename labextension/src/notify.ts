@@ -2,7 +2,8 @@
 
 import { Notification } from '@jupyterlab/apputils';
 
-import { CommandIDs, IContext } from './context';
+import { IContext } from './context';
+import { CommandIDs } from './ids';
 import { IChange, IGroupChange } from './store';
 import { elapsedWords, groupLine, ICONS, plainReason, stateWord } from './words';
 

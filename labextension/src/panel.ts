@@ -17,6 +17,7 @@ export interface INotebookPanel {
     model: { readOnly: boolean; dirty: boolean };
     save(): Promise<void>;
   };
+  sessionContext?: { session: { kernel: { id: string; name: string } | null } | null };
   content: {
     widgets: ICellWidget[];
     activeCell: ICellWidget | null;

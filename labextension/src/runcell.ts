@@ -4,8 +4,9 @@ import { Dialog, showDialog } from '@jupyterlab/apputils';
 import { Widget } from '@lumino/widgets';
 
 import { requestId } from './api';
-import { CommandIDs, errorText, IContext } from './context';
+import { errorText, IContext } from './context';
 import { h, rich } from './dom';
+import { CommandIDs } from './ids';
 import { ApiError, IJob } from './model';
 import { INotebookPanel } from './panel';
 import { size } from './words';

@@ -5,10 +5,11 @@ import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import { drawConnection } from './connection';
-import { CommandIDs, errorText, IContext } from './context';
+import { errorText, IContext } from './context';
 import { h, setAttribute, setText } from './dom';
 import { EarlierJobs } from './earlier';
 import { Day, entries, Entry, isGroup, matches } from './groups';
+import { CommandIDs } from './ids';
 import { LoginLines } from './loginentry';
 import { deleteAll, ManyBar, sorted, stopAll, withoutMembers } from './many';
 import { RowWindow } from './rowwindow';

@@ -1,8 +1,9 @@
 /** The rows of the list of jobs: one per job, one per group of experiments, and those that fold and read on. */
 
-import { CommandIDs, IContext } from './context';
+import { IContext } from './context';
 import { h, setAttribute, setText } from './dom';
 import { Day, Entry, isGroup } from './groups';
+import { CommandIDs } from './ids';
 import type { IRowMaker } from './rowwindow';
 import type { SideLine } from './sidelines';
 import { groupLine, ICONS, isFinal, stateLine, stateWord } from './words';

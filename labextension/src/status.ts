@@ -2,8 +2,9 @@
 
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, IContext } from './context';
+import { IContext } from './context';
 import { h, setAttribute, setText } from './dom';
+import { CommandIDs } from './ids';
 
 export class JobCount extends Widget {
   constructor(private readonly context: IContext) {
