@@ -1,7 +1,7 @@
 """TensorBoard on the outputs of jobs: one process per job on the loopback, opened through the Jupyter server.
 
-A board ends when nobody has asked it anything for a while, and with the engine, however that ends: it reads
-a pipe whose other end is here.
+A board ends when nobody has asked it anything for a while, when its job is deleted, and with the engine,
+however that ends: it reads a pipe whose other end is here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
 from paijupyter.jobs.catalog import Catalog
-from paijupyter.jobs.outputs import LISTED, list_outputs
+from paijupyter.jobs.outputs import list_outputs
 
 TASK = "outputs"
 """Where a port's address names its task, this stands for a job's outputs; a task's name has an index."""
@@ -158,7 +158,7 @@ class Boards:
 
 
 def _has_events(job: Path) -> bool:
-    return any(_MARK in str(each["path"]).rpartition("/")[2] for each in list_outputs(job, LISTED))
+    return any(_MARK in str(each["path"]).rpartition("/")[2] for each in list_outputs(job))
 
 
 async def _started(python: str, folder: Path) -> Board:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from paijupyter.backends.base import Job
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
+from paijupyter.jobs.boards import Boards
 from paijupyter.jobs.catalog import Catalog
 from paijupyter.jobs.clock import now
 from paijupyter.jobs.live import LiveJob
@@ -26,15 +27,22 @@ class Endings:
         backends: who runs them.
         watchers: who hears of their end.
         to_job: builds what a backend is told of a job; it may read the job's folder.
+        boards: those of deleted jobs end.
     """
 
     def __init__(
-        self, catalog: Catalog, backends: Backends, watchers: Watchers, to_job: Callable[[LiveJob], Job]
+        self,
+        catalog: Catalog,
+        backends: Backends,
+        watchers: Watchers,
+        to_job: Callable[[LiveJob], Job],
+        boards: Boards,
     ) -> None:
         self._catalog = catalog
         self._backends = backends
         self._watchers = watchers
         self._to_job = to_job
+        self._boards = boards
         self._stopping: dict[str, asyncio.Task[None]] = {}
 
     async def stop(self, job: str) -> None:
@@ -74,6 +82,7 @@ class Endings:
         async with live.turn:
             if self._catalog.host.owns(live.record.facts):
                 await self._forget(live)
+            await self._boards.end(job)
             await self._catalog.remove(job)
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from paijupyter.backends.base import Place
+from paijupyter.backends.base import Job, Place
 from paijupyter.data.cache import DataCache
 from paijupyter.errors import UsageProblem
 from paijupyter.jobs import logs
@@ -84,16 +84,15 @@ class JobService:
         )
         self._planner = planner
         self._sweeping: asyncio.Task[None] | None = None
-        self._watchers = Watchers(self._catalog, self._backends, lambda live: self._submissions.to_job(live))
-        self._looker = Looker(
-            self._catalog, self.events, self._backends, lambda live: self._submissions.to_job(live)
-        )
+        self._watchers = Watchers(self._catalog, self._backends, self._to_job)
+        self._looker = Looker(self._catalog, self.events, self._backends, self._to_job)
         self._catalog.on_told = self._note
         self._hooks = Hooks(data / "hooks", self._catalog, self._profiles)
         self._catalog.before_final = bringing_notebooks(self._hooks.owe)
         self._catalog.after_final = self._hooks.begin
+        self.outputs = JobOutputs(self._catalog)
         self._endings = Endings(
-            self._catalog, self._backends, self._watchers, lambda live: self._submissions.to_job(live)
+            self._catalog, self._backends, self._watchers, self._to_job, self.outputs.boards
         )
         self._submissions = Submissions(
             self._catalog,
@@ -109,10 +108,7 @@ class JobService:
         )
         self.storages = Storages(self._backends, self._profiles)
         self.adoption = Adoption(self._catalog, self._profiles, self._backends, self._watchers)
-        self.outputs = JobOutputs(self._catalog)
-        self.entrances = Entrances(
-            self._catalog, self._backends, lambda live: self._submissions.to_job(live), self.outputs.boards
-        )
+        self.entrances = Entrances(self._catalog, self._backends, self._to_job, self.outputs.boards)
         self._cache = DataCache(data)
         self.history = History(self._catalog, self.packages, data, self._submit)
         self.whole_logs = WholeLogs(self._catalog)
@@ -408,3 +404,6 @@ class JobService:
 
     def _job(self, ref: str) -> LiveJob:
         return self._catalog.job(self._catalog.find(ref))
+
+    def _to_job(self, live: LiveJob) -> Job:
+        return self._submissions.to_job(live)

@@ -6,6 +6,7 @@ Here something stands in for TensorBoard: only its life is looked at. The real o
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -84,6 +85,15 @@ async def test_a_board_ends_with_the_engine(bench, job):
     assert refused.value.code == "not-running"
 
 
+async def test_a_board_ends_with_its_job(bench, job):
+    """Nobody can reach it any more, and its files are gone; the engine is not kept by it."""
+    found = await bench.service.outputs.tensorboard("mnist")
+    await bench.finish("mnist")
+    await bench.service.delete("mnist")
+    assert bench.service.unfinished() == 0
+    await _gone(found["port"])
+
+
 async def test_a_board_that_nobody_uses_ends(bench, job):
     boards = Boards(bench.service._catalog, idle=0.5)
     found = await boards.open("mnist")
@@ -94,7 +104,7 @@ async def test_a_board_that_nobody_uses_ends(bench, job):
     await boards.close()
 
 
-async def test_why_there_is_no_board(bench, job, monkeypatch):
+async def test_why_there_is_no_board(bench, job, monkeypatch, tmp_path):
     """O32: what is missing, and what to do."""
     view = await bench.submit(name="plain")
     bench.write(view, "output/worker-0/model.bin", b"m")
@@ -108,9 +118,12 @@ async def test_why_there_is_no_board(bench, job, monkeypatch):
     with pytest.raises(PaiJupyterError) as refused:
         await bench.service.outputs.tensorboard("mnist", "/no/such/python")
     assert refused.value.code == "tensorboard-failed"
-    monkeypatch.setenv("PYTHONPATH", str(STANDIN / "tensorboard"))  # not there
+    monkeypatch.delenv("PYTHONPATH")
+    bare = tmp_path / "python"  # whatever is installed here, it has nothing but the standard library
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
     with pytest.raises(Conflict) as refused:
-        await bench.service.outputs.tensorboard("mnist")
-    if refused.value.code == "no-tensorboard":
-        assert refused.value.hint.endswith("-m pip install tensorboard")
+        await bench.service.outputs.tensorboard("mnist", str(bare))
+    assert refused.value.code == "no-tensorboard"
+    assert refused.value.hint == f"Install it there: {bare} -m pip install tensorboard"
     assert bench.service.outputs.boards.busy == 0
