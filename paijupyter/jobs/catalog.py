@@ -248,8 +248,6 @@ class Catalog:
 
     def look_around(self) -> None:
         """Take in what other hosts have done on a shared home; at most every two seconds."""
-        if self._unsaved:
-            self._write_unsaved()
         if time.monotonic() - self._looked < _LOOK_AGAIN:
             return
         self._looked = time.monotonic()

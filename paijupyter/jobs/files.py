@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,8 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def sync_all(paths: Iterable[Path]) -> None:
+def sync_all(paths: Collection[Path]) -> None:
     """Do :func:`sync` for each; of many some at a time, for each may be a way over a network."""
-    paths = list(paths)
     if len(paths) <= _FEW:
         for path in paths:
             sync(path)

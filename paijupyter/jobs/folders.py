@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from paijupyter.jobs.files import sync, sync_all, write
@@ -16,7 +16,7 @@ GONE = ".gone-"
 _LEFTOVER_AGE = 600.0  # seconds
 
 
-def make(folder: Path, contents: Mapping[str, bytes], below: Iterable[str] = ()) -> None:
+def make(folder: Path, contents: Mapping[str, bytes], below: Collection[str] = ()) -> None:
     """Make a folder.
 
     Args:
@@ -27,7 +27,7 @@ def make(folder: Path, contents: Mapping[str, bytes], below: Iterable[str] = ())
     make_all({folder: contents}, below)
 
 
-def make_all(contents: Mapping[Path, Mapping[str, bytes]], below: Iterable[str] = ()) -> None:
+def make_all(contents: Mapping[Path, Mapping[str, bytes]], below: Collection[str] = ()) -> None:
     """Make folders beside each other, with the files of each; if one cannot be made, none of them is.
 
     All are written before the first is waited for: the disk then takes them in one go.
@@ -41,7 +41,8 @@ def make_all(contents: Mapping[Path, Mapping[str, bytes]], below: Iterable[str] 
                 (draft / name).mkdir(mode=0o700)
             for name, content in contents[folder].items():
                 write(draft / name, content)
-        sync_all(path for draft, folder in drafts.items() for path in _to_sync(draft, contents[folder]))
+        written = (draft / name for draft, folder in drafts.items() for name in contents[folder])
+        sync_all([*written, *drafts])
         for draft, folder in drafts.items():
             draft.rename(folder)
             made.append(folder)
@@ -50,10 +51,6 @@ def make_all(contents: Mapping[Path, Mapping[str, bytes]], below: Iterable[str] 
         for path in (*drafts, *made):
             shutil.rmtree(path, ignore_errors=True)
         raise
-
-
-def _to_sync(folder: Path, names: Iterable[str]) -> list[Path]:
-    return [*(folder / name for name in names), folder]
 
 
 def remove(folder: Path) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from paijupyter.errors import Conflict, NotFound, PaiJupyterError
 from paijupyter.jobs.outputs import list_outputs, output_file
@@ -140,11 +140,10 @@ def _bring(folder: Path, copy: Copy, replace: bool) -> Iterator[int]:
             while piece := source.read(_PIECE):
                 file.write(piece)
                 yield len(piece)
-        if not replace and not _take_name(draft, copy.target):
-            if not _is_there(copy):
-                raise _differ(folder, [copy])
-        elif replace:
+        if replace:
             draft.replace(copy.target)
+        elif not _take_name(draft, copy.target) and not _is_there(copy):
+            raise _differ(folder, [copy])
     except OSError as error:
         raise PaiJupyterError(
             "pull-failed",
@@ -170,7 +169,7 @@ def _take_name(draft: Path, target: Path) -> bool:
     return True
 
 
-def _opened(copy: Copy) -> Any:
+def _opened(copy: Copy) -> BinaryIO:
     try:
         return copy.source.open("rb")
     except FileNotFoundError:
