@@ -82,9 +82,10 @@ def _problems(thing: Object, error: KubeError) -> list[Problem]:
     path = f"/taskRoles/{role}" if role else ""
     if thing["kind"] == "Pod" and error.status == 403 and _is_rule(error):
         return []  # only this question needs the right
-    full = _full_quota(error.message) if thing["kind"] == "Pod" and error.status == 403 else ""
+    full = _full_quota(error.message) if thing["kind"] == "Pod" and error.status == 403 else None
     if full:
-        words = f"The namespace's quota `{full}` has no room for its tasks now: {_counts(error.message)}."
+        counts = full["counts"].rstrip(".")
+        words = f"The namespace's quota `{full['name']}` has no room for its tasks now: {counts}."
         return [Problem("warning", "quota-full", words, path, hint=_WAITS)]
     what = "start its tasks" if thing["kind"] == "Pod" else f"create its {thing['kind']}"
     said = error.for_people(what)
@@ -93,19 +94,14 @@ def _problems(thing: Object, error: KubeError) -> list[Problem]:
     return [Problem(severity, said.code, said.message, path, hint=said.hint)]  # type: ignore[arg-type]
 
 
-def _full_quota(said: str) -> str:
-    """Return the name of a quota that has room for a task once others have ended; "" where it never has."""
+def _full_quota(said: str) -> re.Match[str] | None:
+    """Find a quota that has room for a task once others have ended; None where it never has."""
     found = _QUOTA.search(said)
     if found is None:
-        return ""
+        return None
     asked, limits = (_amounts(found[part]) for part in ("asked", "limits"))
     never = any(amount > limits.get(resource, amount) for resource, amount in asked.items())
-    return "" if never else found["name"]
-
-
-def _counts(said: str) -> str:
-    found = _QUOTA.search(said)
-    return said[found.start("counts") :].rstrip(".") if found else said
+    return None if never else found
 
 
 def _amounts(text: str) -> dict[str, float]:
