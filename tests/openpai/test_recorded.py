@@ -16,10 +16,9 @@ import pytest
 
 from tests.openpai.asking import Told, ask
 from tests.openpai.jobs import ScriptedJob
+from tests.openpai.records import FILES, needed
 from tests.openpai.server import OpenPai
 
-RECORDED = Path(__file__).parents[3] / "shared" / "corpus" / "openpai-recorded"
-FILES = sorted(RECORDED.glob("[0-9]*.json"))
 Scene = Callable[[OpenPai], Any]
 # Facts that must be equal, not only of the same kind.
 SAME = {
@@ -214,7 +213,7 @@ def server() -> Iterator[OpenPai]:
         yield server
 
 
-@pytest.mark.skipif(not FILES, reason="the recorded exchanges of the original server are not here")
+@needed
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_recorded_exchange(server: OpenPai, file: Path) -> None:
     """Whatever the original answered there, the scripted server answers."""

@@ -14,10 +14,10 @@ from tornado.httpclient import HTTPClientError
 
 from paijupyter import paths
 from paijupyter.client import start
+from tests.openpai.records import recorded
 
 V2 = ("paijupyter", "openpai", "api", "v2")
 USER = getpass.getuser()
-RECORDED = Path(__file__).parents[3] / "shared" / "corpus" / "openpai-recorded"
 DOCUMENT = """\
 protocolVersion: 2
 name: NAME
@@ -74,13 +74,6 @@ async def until(ask: Any, name: str, *states: str) -> Any:
             return found
         await asyncio.sleep(0.05)
     raise AssertionError(found)
-
-
-def recorded(name: str) -> Any:
-    """Return the body of a recorded answer; skips where the records are not there."""
-    if not RECORDED.is_dir():
-        pytest.skip("the recorded exchanges of the original server are not on this machine")
-    return json.loads((RECORDED / f"{name}.json").read_text())["responseBody"]
 
 
 def same_keys(ours: Any, theirs: Any, path: str = "") -> None:

@@ -18,10 +18,9 @@ import pytest
 from paijupyter.client import start
 from paijupyter.jobs.profiles import user_file
 from tests.openpai.exchanges import DIFFERENT, NOT_ASKED, OTHERWISE
+from tests.openpai.records import FILES, needed
 
 USER = getpass.getuser()
-RECORDED = Path(__file__).parents[3] / "shared" / "corpus" / "openpai-recorded"
-FILES = {int(file.name[:3]): file for file in sorted(RECORDED.glob("[0-9]*.json"))}
 # Facts that must be equal where both have them.
 SAME = frozenset(
     {
@@ -141,11 +140,12 @@ def door(jp_serverapp: Any, http_server_client: Any, tmp_path: Path) -> Door:
     return Door(http_server_client, base, jp_serverapp.identity_provider.token)
 
 
-@pytest.mark.skipif(not FILES, reason="the recorded exchanges of the original server are not here")
+@needed
 @pytest.mark.timeout(600)
 async def test_the_door_answers_as_the_original_did(door: Door) -> None:
     """O27-O32: each exchange that our door has something to say to."""
-    assert FILES.keys() == set(ORDER)
+    files = {int(file.name[:3]): file for file in FILES}
+    assert files.keys() == set(ORDER)
     for name, (state, more, *roles) in JOBS.items():
         await door.submit(document(name, *roles, more=more))
         await door.until(name, state)
@@ -154,7 +154,7 @@ async def test_the_door_answers_as_the_original_did(door: Door) -> None:
     for number in ORDER:
         if number in NOT_ASKED:
             continue
-        record = json.loads(FILES[number].read_text())
+        record = json.loads(files[number].read_text())
         try:
             await exchange(door, number, record)
         except AssertionError as problem:

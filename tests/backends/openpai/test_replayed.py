@@ -18,9 +18,8 @@ from paijupyter.backends.openpai.budget import Budget
 from paijupyter.backends.openpai.client import OpenPaiClient
 from paijupyter.backends.openpai.errors import PaiError
 from tests.openpai.exchanges import NUMBERS
+from tests.openpai.records import FILES, needed
 
-RECORDED = Path(__file__).resolve().parents[4] / "shared" / "corpus" / "openpai-recorded"
-FILES = sorted(RECORDED.glob("[0-9]*.json"))
 LOGS = range(99, 104)
 DETAILS = (*range(57, 74), 91)
 FINAL = {"SUCCEEDED": "succeeded", "FAILED": "failed", "STOPPED": "stopped"}
@@ -82,7 +81,7 @@ async def client_of(replay: Replay) -> AsyncIterator[OpenPaiClient]:
         await client.close()
 
 
-@pytest.mark.skipif(not FILES, reason="the recorded exchanges of the original server are not here")
+@needed
 def test_all_of_them_are_here() -> None:
     """The count that the guide names."""
     assert [int(file.name[:3]) for file in FILES] == list(NUMBERS)
@@ -90,7 +89,7 @@ def test_all_of_them_are_here() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.skipif(not FILES, reason="the recorded exchanges of the original server are not here")
+@needed
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_replayed(file: Path, replay: Replay) -> None:
     """O28-O32: the same call, and its answer read: a value, or an error with status, code and words."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,17 +11,9 @@ from hypothesis import strategies as st
 
 from paijupyter.backends.openpai import answers, states
 from paijupyter.runtime import codes
+from tests.openpai.records import FILES, needed, recorded
 
-RECORDED = Path(__file__).resolve().parents[4] / "shared" / "corpus" / "openpai-recorded"
 NAMES = {"worker": "worker", "ps": "ps", "master": "master"}
-
-
-def recorded(number: str) -> Any:
-    """Return the body of a recorded answer."""
-    found = list(RECORDED.glob(f"{number}-*.json"))
-    if not found:
-        pytest.skip("the recorded exchanges are not on this machine")
-    return json.loads(found[0].read_text())["responseBody"]
 
 
 @pytest.mark.parametrize(
@@ -105,9 +96,9 @@ def test_events_say_why_it_waits(number: str, reason: str, words: str) -> None:
     assert words in found.message
 
 
+@needed
 def test_every_recorded_detail_can_be_read() -> None:
-    recorded("060")
-    for path in sorted(RECORDED.glob("*.json")):
+    for path in FILES:
         body = json.loads(path.read_text())["responseBody"]
         if isinstance(body, dict) and "jobStatus" in body:
             detail = answers.detail_of(body)
