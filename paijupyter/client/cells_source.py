@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paijupyter.client.notebook_source import THIS, is_notebook
 from paijupyter.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -18,11 +19,17 @@ if TYPE_CHECKING:
     from paijupyter.notebook.session import Cells
 
 _WITHOUT_TAG = "pai:export"
+_OPTIONS = ("--with-cells", "--cells", "--carry", "--order")
 
 
 def is_cells(options: Namespace) -> bool:
-    """Whether what is to run are cells of a notebook."""
-    return bool(options.cells) or bool(options.with_cells)
+    """Whether what is to run are cells of a notebook: an option says so that means nothing else."""
+    return bool(_given(options))
+
+
+def _given(options: Namespace) -> str:
+    """Return the option that says that cells are to run, or nothing."""
+    return next((each for each in _OPTIONS if getattr(options, each[2:].replace("-", "_"))), "")
 
 
 def cells_run(
@@ -80,17 +87,17 @@ def _check(options: Namespace, body: str | None) -> None:
             "Option `--with-cells` needs a cell below it.",
             "For chosen cells: submit this-notebook --cells TAG",
         )
-    if options.with_cells and (options.sh or options.yaml):
-        raise UsageProblem("Option `--with-cells` is for a cell with Python.")
-    if options.cells and body is None and not options.script:
+    if options.sh or options.yaml:
+        raise UsageProblem(f"Option `{_given(options)}` is for a cell with Python.")
+    if body is None and not is_notebook(options):
         raise UsageProblem(
-            "Option `--cells` needs a notebook.", "Name it: submit NAME.ipynb --cells TAG, or this-notebook."
+            f"Option `{_given(options)}` needs a notebook.",
+            "Name it: submit NAME.ipynb --cells TAG, or this-notebook.",
         )
 
 
 def cells_named(options: Namespace, origin: Origin, body: str | None) -> Cells:
     """Return the cells of the notebook that the options name, or of the one that they are given in."""
-    from paijupyter.client.notebook_source import THIS
     from paijupyter.notebook.session import cells_of
 
     if body is None and options.script and options.script != THIS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -223,3 +224,25 @@ def test_a_script_is_not_exported_as_a_folder(tmp_path: Path) -> None:
         verb(JobsClient.connect(), tmp_path, "export", "train.ipynb", "-o", "study.py")
     assert "--to study.py" in refused.value.hint
     assert not (tmp_path / "study.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "body", "said"),
+    [
+        (["--carry", "scaler", "train.py"], None, "Option `--carry` needs a notebook."),
+        (["--order", "run", "train.py"], None, "Option `--order` needs a notebook."),
+        (["--with-cells"], None, "Option `--with-cells` needs a cell below it."),
+        (["--sh", "--carry", "scaler"], "echo hi", "Option `--carry` is for a cell with Python."),
+        (["--carry", "scaler"], "print(scaler)", "Option `--carry` needs a kernel"),
+    ],
+)
+def test_what_is_said_of_cells_is_never_left_unheard(
+    tmp_path: Path, words: list[str], body: str | None, said: str
+) -> None:
+    """`--carry` alone asks for the cell as a script, which the object travels with."""
+    (tmp_path / "train.py").write_text("print(1)\n")
+    path = tmp_path / "train.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(body or "1")]), path)
+    origin = Origin("magic", tmp_path, sys.executable, path)
+    with pytest.raises(UsageProblem, match=re.escape(said)):
+        prepare(parse_verb("submit", words, "magic"), origin, body)

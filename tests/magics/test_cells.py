@@ -58,7 +58,7 @@ def test_a_cell_takes_along_what_it_needs_and_objects_of_the_kernel(isolated_hom
         "%%paijob --with-cells --wait --param factor=2.0 --carry scaler,table\n"
         "report(scaler.scale(data) * factor)\nawait asyncio.sleep(0)\nprint(table, type(scaler).__name__)\n"
         "!echo {len(data)} rows",
-        "%%paijob plan --with-cells --carry scaler\nreport(data)",
+        "%%paijob plan --carry scaler\nreport(data)",
         "expected = (data - 2.5).mean() * 2\nprint(expected)",
     ]
     made = [new_code_cell(source) for source in cells]
