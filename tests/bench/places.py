@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from paijupyter.client import JobsClient
+from tests import documents
 
 TOKEN = "bench"
 _PLACES = ("PAIJUPYTER_DATA_DIR", "PAIJUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")
@@ -69,19 +70,7 @@ def jupyter_server(root: Path) -> Iterator[tuple[str, int]]:
 
 def document(command: str, instances: int = 1, cpu: int = 1) -> str:
     """Return a job document of one role."""
-    return f"""\
-protocolVersion: 2
-name: bench
-type: job
-prerequisites:
-  - {{name: image, type: dockerimage, uri: python}}
-taskRoles:
-  worker:
-    instances: {instances}
-    dockerImage: image
-    resourcePerInstance: {{cpu: {cpu}, memoryMB: 50, gpu: 0}}
-    commands: ['{command}']
-"""
+    return documents.document(command, name="bench", instances=instances, cpu=cpu, memory=50)
 
 
 def request(command: str, **more: Any) -> dict[str, Any]:

@@ -12,26 +12,14 @@ import pytest
 
 from paijupyter.client.client import JobsClient
 from paijupyter.package import snapshot
+from tests.documents import document
 
-DOCUMENT = """\
-protocolVersion: 2
-name: hello
-type: job
-prerequisites:
-  - {{name: image, type: dockerimage, uri: python}}
-taskRoles:
-  worker:
-    instances: 2
-    dockerImage: image
-    resourcePerInstance: {{cpu: 1, memoryMB: 100, gpu: 0}}
-    commands: ["{command}"]
-"""
 STEPS = "for i in $(seq 1 {count}); do echo step $i; sleep 0.02; done; echo done > $PAI_OUTPUT_DIR/result.txt"
 
 
 def submit(client: JobsClient, command: str, **more: Any) -> dict[str, Any]:
-    request = {"document": DOCUMENT.format(command=command), "context": {"python": sys.executable}, **more}
-    return client.submit(request)
+    text = document(command, instances=2)
+    return client.submit({"document": text, "context": {"python": sys.executable}, **more})
 
 
 def kill(client: JobsClient) -> None:
@@ -100,9 +88,9 @@ def test_stopping_a_real_job_returns_when_it_is_gone():
 def test_no_secret_rests_in_log_answers_or_environment_of_the_engine(secret, isolated_home: Path):
     """Decision 8: the canary is nowhere but in the one 0600 file while the job runs, and then nowhere."""
     client = JobsClient.connect()
-    document = DOCUMENT.format(command="echo <% $secrets.TOKEN %> | wc -c") + "secrets: {TOKEN: ''}\n"
+    text = document("echo <% $secrets.TOKEN %> | wc -c", instances=2) + "secrets: {TOKEN: ''}\n"
     request = {
-        "document": document,
+        "document": text,
         "secrets": {"TOKEN": {"value": secret}},
         "context": {"python": sys.executable},
     }

@@ -23,25 +23,14 @@ from paijupyter.jobs import identity
 from paijupyter.jobs.events import EventBus
 from paijupyter.jobs.host import this_host
 from paijupyter.jobs.index import Index
+from tests.documents import document
 
 CLIENTS = 50
-DOCUMENT = """\
-protocolVersion: 2
-name: fault
-type: job
-prerequisites:
-  - {{name: image, type: dockerimage, uri: python}}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {{cpu: 0, memoryMB: 60, gpu: 0}}
-    commands: ['{command}']
-"""
 
 
 def request(command: str = "echo ran", **more: Any) -> dict[str, Any]:
-    return {"document": DOCUMENT.format(command=command), "context": {"python": sys.executable}, **more}
+    text = document(command, name="fault", cpu=0, memory=60)
+    return {"document": text, "context": {"python": sys.executable}, **more}
 
 
 def logged(client: JobsClient, job: str) -> str:
@@ -288,9 +277,9 @@ def test_the_clock_is_set_while_a_job_runs(hours: int, isolated_home: Path, unti
     """Its log has every line and its end is the right one, whatever the times in them."""
     client = JobsClient.connect()
     go = isolated_home / "go"
-    document = DOCUMENT.format(command=f"echo begin; until [ -e {go} ]; do sleep 0.02; done; echo end")
-    document += "extras: {paijupyter: {version: 1, timeLimit: 60}}\n"
-    job = client.submit({**request(), "document": document})["id"]
+    asked = request(f"echo begin; until [ -e {go} ]; do sleep 0.02; done; echo end")
+    asked["document"] += "extras: {paijupyter: {version: 1, timeLimit: 60}}\n"
+    job = client.submit(asked)["id"]
     until(lambda: logged(client, job), why="the first line")
     folder = isolated_home / "data" / "jobs" / job / "tasks" / "worker-0" / "0"
     index = folder / "log.index"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from paijupyter.client.client import JobsClient
+from tests.documents import document
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(900)]
 SERVES = """\
@@ -30,19 +31,6 @@ server = http.server.HTTPServer(("127.0.0.1", port), Say)
 print("serves", flush=True)
 server.serve_forever()
 """
-DOCUMENT = """\
-protocolVersion: 2
-name: hello
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0, ports: {web: 1}}
-    commands: ["COMMAND"]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +50,8 @@ def people(hub: Any, request: pytest.FixtureRequest) -> Any:
 
 
 def submit(client: JobsClient, command: str, **more: Any) -> dict[str, Any]:
-    document = DOCUMENT.replace("COMMAND", command)
     context = {"python": sys.executable, "surface": "rest"}
-    return client.submit({"document": document, "context": context, **more})
+    return client.submit({"document": document(command, ports="web: 1"), "context": context, **more})
 
 
 def test_a_job_is_submitted_and_followed_through_the_hub(people: Any) -> None:

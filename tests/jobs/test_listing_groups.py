@@ -7,20 +7,9 @@ import json
 import pytest
 
 from paijupyter.errors import NotFound
+from tests.documents import document
 
-TEMPLATE = """\
-protocolVersion: 2
-name: sweep-lr
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}
-    commands: ["echo {lr}"]
-"""
+TEMPLATE = document("echo {lr}", name="sweep-lr")
 
 
 @pytest.mark.asyncio

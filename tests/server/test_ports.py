@@ -20,6 +20,7 @@ from tornado.websocket import WebSocketHandler, websocket_connect
 from paijupyter import paths
 from paijupyter.client import start
 from paijupyter.server import port_lookup
+from tests.documents import document
 
 PORTS = ("paijupyter", "v1", "jobs", "job0", "ports")
 
@@ -452,21 +453,12 @@ class TestWithCookies:
 
 # -- the whole way -------------------------------------------------------------------------------------------
 
-DOCUMENT = """\
-protocolVersion: 2
-name: board
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0, ports: {web: 2}}
-    commands:
-      - echo hello > index.html
-      - exec python -m http.server --bind 127.0.0.1 ${PAI_PORT_LIST_worker_0_web%%,*}
-"""
+DOCUMENT = document(
+    "echo hello > index.html",
+    "exec python -m http.server --bind 127.0.0.1 ${PAI_PORT_LIST_worker_0_web%%,*}",
+    name="board",
+    ports="web: 2",
+)
 
 
 class TestWithTheRealEngine:

@@ -11,21 +11,10 @@ from jupyter_server.auth.authorizer import Authorizer
 from tornado.httpclient import HTTPClientError
 
 from paijupyter.client import start
+from tests.documents import document
 
 V1 = ("paijupyter", "v1")
-DOCUMENT = """\
-protocolVersion: 2
-name: left
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}
-    commands: ["echo trained > $PAI_OUTPUT_DIR/model.txt"]
-"""
+DOCUMENT = document("echo trained > $PAI_OUTPUT_DIR/model.txt", name="left")
 
 
 @pytest.fixture

@@ -9,21 +9,10 @@ import sys
 import pytest
 
 from paijupyter.client import start
+from tests.documents import document
 
 V1 = ("paijupyter", "v1")
-DOCUMENT = """\
-protocolVersion: 2
-name: hello
-type: job
-prerequisites:
-  - {name: image, type: dockerimage, uri: python}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}
-    commands: ["python train.py", "cp train.py $PAI_OUTPUT_DIR/"]
-"""
+DOCUMENT = document("python train.py", "cp train.py $PAI_OUTPUT_DIR/")
 
 
 @pytest.fixture(autouse=True)
