@@ -72,7 +72,7 @@ async def ask(transport: KubeTransport) -> Cluster:
             _listed(transport, paths.core("nodes")),
         ),
     )
-    usable = None if nodes is None else [each for each in nodes if not _cordoned(each)]
+    usable = [each for each in nodes or () if not _cordoned(each)]
     return Cluster(
         version=(_digits(version.get("major")), _digits(version.get("minor"))),
         text=str(version.get("gitVersion") or ""),
@@ -86,8 +86,8 @@ async def ask(transport: KubeTransport) -> Cluster:
         pod_security=str(((space or {}).get("metadata", {}).get("labels") or {}).get(_ENFORCED) or ""),
         quotas=tuple(quotas),
         limits=tuple(limits),
-        nodes=None if usable is None else tuple(map(_gives, usable)),
-        silent=bool(usable) and not any(map(_answers, usable or ())),
+        nodes=None if nodes is None else tuple(map(_gives, usable)),
+        silent=bool(usable) and not any(map(_answers, usable)),
     )
 
 
