@@ -19,25 +19,11 @@ import pytest
 from paijupyter.client import JobsClient
 from paijupyter.jobs.folders import DRAFT
 from paijupyter.package import snapshot
+from tests.documents import document
 
 # The steps of a job's life at which something is killed; `before` is before submit has answered.
 STEPS = ("before", "queued", "starting", "running", "ending", "ended")
 ENDS = {"ending": "stopped"}
-_DOCUMENT = """\
-protocolVersion: 2
-name: fault
-type: job
-prerequisites:
-  - {{name: image, type: dockerimage, uri: python}}
-taskRoles:
-  worker:
-    instances: 1
-    dockerImage: image
-    resourcePerInstance: {{cpu: {cpu}, memoryMB: 50, gpu: 0}}
-    commands:
-      - |
-{command}
-"""
 _COMMANDS = {
     "running": "echo begin\nuntil [ -e {go} ]; do sleep 0.02; done\necho end",
     "ending": "trap 'touch {go}.told; until [ -e {go} ]; do sleep 0.02; done; echo end; exit 0' TERM\n"
@@ -141,9 +127,8 @@ class Life:
         self._until(lambda: engines() == [engine], why="one engine, and one only")
 
     def _request(self, command: str, cpu: int = 0, **more: Any) -> dict[str, Any]:
-        text = "\n".join(f"        {line}" for line in command.splitlines())
-        document = _DOCUMENT.format(cpu=cpu, command=text)
-        return {"document": document, "context": {"python": sys.executable}, **more}
+        text = document(command, name="fault", cpu=cpu, memory=50)
+        return {"document": text, "context": {"python": sys.executable}, **more}
 
     def _folder(self) -> Path:
         folder = self.home / "package"
