@@ -161,10 +161,10 @@ class Lab:
         return Lab(page, self.server)
 
     def open(self, path: str = "", ready: str = ".jp-NotebookPanel", workspace: str = "test") -> None:
-        """Open a file; wait until its kernel is idle."""
+        """Open a file; wait until its kernel is idle; without one, for the launcher: it takes the focus."""
         tree = f"/tree/{path}" if path else ""
         self.page.goto(f"{self.url}/lab/workspaces/{workspace}{tree}?token={TOKEN}&reset", timeout=PATIENCE)
-        self.page.wait_for_selector(ready if path else ".jp-SideBar", timeout=PATIENCE)
+        self.page.wait_for_selector(ready if path else ".jp-LauncherCard", timeout=PATIENCE)
         if path.endswith(".ipynb"):
             self.wait_idle()
 
