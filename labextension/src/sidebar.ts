@@ -59,15 +59,8 @@ export class JobList extends Widget {
   }
 
   dispose(): void {
-    if (!this.isDisposed) {
-      clearInterval(this._ticker);
-      const { store } = this.context;
-      store.changed.disconnect(this._later, this);
-      store.groupChanged.disconnect(this._later, this);
-      store.listed.disconnect(this._later, this);
-      store.connectionChanged.disconnect(this._later, this);
-      super.dispose();
-    }
+    clearInterval(this._ticker);
+    super.dispose();
   }
 
   /** Id of the job that is selected. */
