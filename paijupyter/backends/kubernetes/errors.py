@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from paijupyter.backends.remote import ServerError
@@ -113,10 +114,23 @@ def _words(error: KubeError, doing: str) -> tuple[str, str, str, int]:
 
 _LOGIN = "Log in to the cluster again (`kubectl get pods` tells when it works), then try again."
 _DID_NOT = "The cluster did not {doing}"
-NO_CAPABILITIES = "Set `security: restricted` and `runAsUser: 1000` in the profile, or use another namespace."
-"""What to do where pod security refuses what `security: baseline` leaves to a container."""
-NO_ROOT = "Set `runAsUser` in the profile to a number above 0, for example 1000, or use another namespace."
-"""What to do where pod security refuses root: whoever may not look at the namespace learns it only so."""
+POD_SECURITY = (
+    (
+        "violates PodSecurity.*capab",
+        "Set `security: restricted` and `runAsUser: 1000` in the profile, or use another namespace.",
+    ),
+    (
+        "violates PodSecurity.*runAsNonRoot",
+        "Set `runAsUser` in the profile to a number above 0, for example 1000, or use another namespace.",
+    ),
+)
+"""What pod security refuses that a setting mends, the first that applies: what `security: baseline` leaves to
+a container; root. Whoever may not look at the namespace learns it only so."""
+
+
+def _refused(pattern: str, error: KubeError) -> bool:
+    return error.status == 403 and re.search(pattern, error.message) is not None
+
 
 # (when, code, how the sentence begins, what to do, HTTP status); the first that applies is said.
 _RULES: tuple[tuple[Callable[[KubeError], bool], str, str, str, int], ...] = (
@@ -155,21 +169,9 @@ _RULES: tuple[tuple[Callable[[KubeError], bool], str, str, str, int], ...] = (
         "Stop jobs that hold the quota, ask for less, or have the quota raised.",
         409,
     ),
-    (
-        lambda error: error.status == 403 and bool(re.search("violates PodSecurity.*capab", error.message)),
-        "pod-security",
-        "Pod security did not let it {doing}",
-        NO_CAPABILITIES,
-        422,
-    ),
-    (
-        lambda error: (
-            error.status == 403 and bool(re.search("violates PodSecurity.*runAsNonRoot", error.message))
-        ),
-        "pod-security",
-        "Pod security did not let it {doing}",
-        NO_ROOT,
-        422,
+    *(
+        (partial(_refused, pattern), "pod-security", "Pod security did not let it {doing}", hint, 422)
+        for pattern, hint in POD_SECURITY
     ),
     (
         lambda error: error.status == 403 and "violates PodSecurity" in error.message,

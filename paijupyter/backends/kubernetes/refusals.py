@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from paijupyter.backends.kubernetes.errors import NO_CAPABILITIES, NO_ROOT
+from paijupyter.backends.kubernetes.errors import POD_SECURITY
 from paijupyter.backends.kubernetes.facts import KubeJob
 from paijupyter.backends.kubernetes.findings import Event, Finding, newest, short
 
@@ -46,17 +46,9 @@ _REFUSALS: tuple[tuple[str, str, str, str], ...] = (
         "the namespace's quota wants every task to say its needs: {said}",
         _LIMITS,
     ),
-    (
-        r"violates PodSecurity.*capab",
-        "refused",
-        "the namespace's pod security refuses it: {said}",
-        NO_CAPABILITIES,
-    ),
-    (
-        r"violates PodSecurity.*runAsNonRoot",
-        "refused",
-        "the namespace's pod security refuses it: {said}",
-        NO_ROOT,
+    *(
+        (pattern, "refused", "the namespace's pod security refuses it: {said}", advice)
+        for pattern, advice in POD_SECURITY
     ),
     (
         r"violates PodSecurity",
