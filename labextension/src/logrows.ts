@@ -55,6 +55,9 @@ export class LogRows {
     if (follow !== this._follow && (this.canFollow || !follow)) {
       this._follow = follow;
       this.followed(follow);
+      if (follow) {
+        this._toEnd(); // At once: else a scroll that the browser still animates would end the following.
+      }
     }
     this.draw();
   }
@@ -214,6 +217,11 @@ export class LogRows {
     this.draw();
   }
 
+  private _toEnd(): void {
+    this.node.scrollTop = this.node.scrollHeight;
+    this._lastTop = this.node.scrollTop;
+  }
+
   private _render(): void {
     const view = this._view();
     if (view.viewport === 0) {
@@ -222,8 +230,7 @@ export class LogRows {
     const height = place(view).height;
     this._space.style.height = `${height}px`;
     if (this._follow) {
-      this.node.scrollTop = height;
-      this._lastTop = this.node.scrollTop;
+      this._toEnd();
     }
     const now = place({ ...view, scrollTop: this.node.scrollTop });
     this._first = now.first;
