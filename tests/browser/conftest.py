@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     page = write_index(SCREENSHOTS, times) if times else None
     if page is not None:
         terminalreporter.write_line(f"pictures: {page}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what the page said to the report of a failure: who reads it may not have the picture."""
+    report = yield
+    labs = [each for each in getattr(item, "funcargs", {}).values() if isinstance(each, Lab)]
+    if report.failed and call.when == "call" and labs:
+        with contextlib.suppress(Exception):  # A page that has crashed says nothing.
+            report.sections.append(("what the page said", labs[0].said()))
+    return report
 
 
 @pytest.fixture

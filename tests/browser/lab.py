@@ -227,6 +227,15 @@ class Lab:
         SCREENSHOTS.mkdir(exist_ok=True)
         self.page.screenshot(path=str(SCREENSHOTS / f"{name}.png"))
 
+    def said(self) -> str:
+        """Return what has the focus, and the beginning of what can be read: dialogs, menus, the main area."""
+        text = self.page.evaluate(
+            """() => [`focus: ${document.activeElement?.className}`]
+            .concat([...document.querySelectorAll('.jp-Dialog, .lm-Menu, #jp-main-dock-panel')]
+            .map(each => each.innerText)).join('\\n')"""
+        )
+        return str(text)[:2500]
+
     def theme(self, name: str) -> None:
         """Change the theme."""
         self.page.evaluate(
