@@ -21,12 +21,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
-    from .own_name import OwnName
+    from .host_names import HostNames
     from .tasks import Spec
 
 _TICK = 1.0  # seconds between two looks at what nobody calls for
 _SHORT_TICK = 0.2  # while somebody fetches outputs
 _PATIENCE = 20.0  # seconds after the grace time until a boot process that does not end is killed
+_PEERS = 32  # tasks at most whose names are looked up before the start; the first of each role come first
+_DENIED = 35.0  # seconds: CoreDNS, as Kubernetes sets it up, keeps for up to 30 s that a name is not known
 _FAREWELL = 60.0  # seconds beyond what others may take
 _KILLED = "The boot process of the task was killed, often because memory ran out."
 
@@ -47,7 +49,8 @@ class Keeper:
         self._loop = Loop()
         self._others: "Any" = Alone()
         self._state: "Dict[str, Any]" = {"ready": False, "ended": None, "done": False}
-        self._name: "Optional[OwnName]" = None
+        self._own_name: "Optional[HostNames]" = None
+        self._peer_names: "Optional[HostNames]" = None
         self._child_waits = False
         self._told = b""
         self._failure: "Optional[Failure]" = None
@@ -65,7 +68,7 @@ class Keeper:
         self._loop.watch(self._gate, self._hear_child)
         try:
             self._others = self._join(self._loop)
-            self._name = self._look_for_name()
+            self._own_name = self._look_for_own_name()
         except Failure as failure:
             self._failure = failure
         while True:
@@ -75,8 +78,7 @@ class Keeper:
                 self._guide(now)
             elif self._may_leave(now):
                 break
-            is_near = self._fetch_until or (self._child_waits and not self._state["ready"])
-            self._loop.turn(_SHORT_TICK if is_near else _TICK)
+            self._loop.turn(_SHORT_TICK if self._fetch_until else _TICK)
             self._reap()
         self._write_record()
         return codes.status(self._record)
@@ -112,16 +114,42 @@ class Keeper:
         else:
             self._child_waits = True
 
-    def _look_for_name(self) -> "Optional[OwnName]":
+    def _look_for_own_name(self) -> "Optional[HostNames]":
+        """Look up what others will call this task by: it is ready once they can."""
         if not self._spec.get("barrier"):
             return None
-        from .own_name import OwnName
+        from .host_names import HostNames
 
-        return OwnName(self._spec["hosts"]["%s-%d" % (self._spec["role"], self._spec["index"])])
+        return HostNames([(self._spec["hosts"][self._own], "this task")], self._loop)
+
+    def _look_for_peers(self) -> "HostNames":
+        """Look up the tasks that this one will call.
+
+        All are known somewhere by now, but a name server that was asked too early may deny it for a while
+        yet, and programs such as ``torch.distributed`` give up at once.
+        """
+        from .host_names import HostNames
+
+        firsts = ["%s-0" % role["name"] for role in self._spec["roles"]]
+        peers = firsts + [task for task in self._spec["hosts"] if task not in firsts]
+        asked = [task for task in peers if task != self._own][:_PEERS]
+        return HostNames([(self._spec["hosts"][task], task) for task in asked], self._loop, _DENIED)
+
+    @property
+    def _own(self) -> str:
+        return "%s-%d" % (self._spec["role"], self._spec["index"])
+
+    def _may_go(self, orders: "Dict[str, Any]") -> bool:
+        """Say whether the barrier is open and the others can be called."""
+        if not orders.get("go"):
+            return False
+        if self._own_name is not None and self._peer_names is None:
+            self._peer_names = self._look_for_peers()
+        return self._peer_names is None or self._peer_names.are_found
 
     def _guide(self, now: float) -> None:
         """Tell the child what it waits for, or to end."""
-        is_found = self._name is None or self._name.is_known
+        is_found = self._own_name is None or self._own_name.are_found
         if self._child_waits and is_found and not self._state["ready"]:
             self._say(ready=True)
         orders = self._others.orders
@@ -136,8 +164,10 @@ class Keeper:
         if self._kill_at and now > self._kill_at:
             tree.signal_all(signal.SIGKILL, self._pid)
         if self._child_waits and not by:
-            told = {key: orders[key] for key in ("go", "missing", "lacking", "gone") if key in orders}
-            trouble = (self._name.trouble if self._name else "") or self._others.trouble
+            told = {key: orders[key] for key in ("missing", "lacking", "gone") if key in orders}
+            told["go"] = self._may_go(orders)
+            looks = self._peer_names or self._own_name
+            trouble = (looks.trouble if looks else "") or self._others.trouble
             text = json.dumps(dict(told, trouble=trouble)).encode("ascii") + b"\n"
             if text != self._told:
                 self._told = text

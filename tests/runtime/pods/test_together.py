@@ -134,6 +134,21 @@ def test_the_missing_are_named(make_job):
     )
 
 
+def test_a_peer_whose_name_is_not_known_here_yet_is_waited_for(make_job, until):
+    """P28: ready it says to be, but this pod's name server denies it: its program would give up at once."""
+    job = make_job(ps=1, worker=2)
+    job.spec["commands"] = {"ps": FOREVER, "worker": f"echo begun; {FOREVER}"}
+    first, second = job.pods["worker-0"], job.pods["worker-1"]
+    second.changes["hosts"] = {**job.spec["hosts"], "worker-0": "nowhere.invalid"}
+    for pod in job.pods.values():
+        pod.start()
+    until(lambda: first.log == "begun\n")
+    until(lambda: "the name nowhere.invalid of worker-0 cannot be looked up" in second.log)
+    assert "begun" not in second.log
+    second.stop()
+    assert second.end()["stoppedBy"] == "signal"
+
+
 def test_a_board_that_never_comes_is_named(make_job):
     """Its name may not even resolve yet."""
     job = make_job(worker=2)
