@@ -14,6 +14,7 @@ from paijupyter.backends.base import Change, Job
 from tests.cluster.failing import PATIENCE, Bench, pod_name
 from tests.cluster.failing import bench as bench
 from tests.cluster.lab import addons, node, registry
+from tests.cluster.lab.places import NODE
 from tests.cluster.profile import place as place
 from tests.cluster.profile import role
 
@@ -391,3 +392,86 @@ async def test_a_preempted_job_says_that_it_made_room(bench: Bench) -> None:
     finally:
         bench.cluster.kubectl("delete", "priorityclass", bench.namespace)
         node.give(slot, 0)
+
+
+@pytest.mark.asyncio
+async def test_a_system_pod_that_needs_the_place_is_not_the_users_fault(bench: Bench) -> None:
+    """The kubelet itself makes room for a critical pod (TerminationByKubelet)."""
+    slot = f"paijupyter.test/{bench.namespace}"
+    node.give(slot, 1)
+    try:
+        job = bench.job("if [ $PAI_ATTEMPT = 0 ]; then sleep 600; fi")
+        async with bench.submitted(job, resources={slot: 1}) as watch:
+            await watch.until(job, lambda each: each.state == "running", PATIENCE)
+            container = {
+                "name": "main",
+                "image": bench.facts.images["busybox"],
+                "command": ["true"],
+                "resources": {"limits": {slot: "1"}},
+            }
+            spec = {
+                "restartPolicy": "Never",
+                "priorityClassName": "system-node-critical",
+                "nodeName": NODE,  # past the scheduler, as the pods of a node itself are
+                "containers": [container],
+            }
+            critical = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "critical"}, "spec": spec}
+            bench.cluster.apply(bench.namespace, critical)
+            change = await watch.final(job, PATIENCE)
+            task = watch.tasks(job, attempt=0)["worker-0"]
+        assert (task.state, task.reason) == ("failed", "evicted")
+        assert "was ended by its node" in task.message and "critical pod" in task.message
+        assert (change.state, change.attempt) == ("succeeded", 1)
+    finally:
+        node.give(slot, 0)
+
+
+@pytest.mark.asyncio
+async def test_a_task_on_a_node_that_is_taken_away_is_lost_with_it(bench: Bench) -> None:
+    """A machine is given back: the cluster ends the pods of a node that it has no more (DeletionByPodGC)."""
+    addons.add_fake_nodes(1)
+    try:
+        job = bench.job("true")
+        tolerations = [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]
+        template = {
+            "metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "1h"}},
+            "spec": {"nodeSelector": {"type": "kwok"}, "tolerations": tolerations},
+        }
+        async with bench.submitted(job, podTemplate=template) as watch:
+            await watch.until(job, lambda each: each.state == "running", PATIENCE)
+            addons.remove_fake_nodes()
+            change = await watch.until(job, lambda each: each.attempt == 1, 2 * PATIENCE)
+            task = watch.tasks(job, attempt=0)["worker-0"]
+        assert (task.state, task.reason) == ("failed", "node-lost")
+        assert "was ended because its node is gone" in task.message
+        assert change.state == "waiting"
+    finally:
+        addons.remove_fake_nodes()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("reference", "path", "says"),
+    [
+        ("{registry}/nosuch:1", "", "image `{registry}/nosuch:1` does not exist in its registry"),
+        ("{busybox}", "nosuch", "an image that it mounts as a volume has no folder `nosuch`"),
+    ],
+    ids=["image", "folder"],
+)
+async def test_an_image_that_cannot_be_mounted_is_said(
+    bench: Bench, reference: str, path: str, says: str
+) -> None:
+    """Image volumes of the user's own; the image of the task is another one."""
+    facts = bench.facts
+    places = {"registry": facts.registry, "busybox": facts.images["busybox"]}
+    mount = {"name": "extra", "mountPath": "/extra", **({"subPath": path} if path else {})}
+    spec = {
+        "volumes": [{"name": "extra", "image": {"reference": reference.format(**places)}}],
+        "containers": [{"name": "main", "volumeMounts": [mount]}],
+    }
+    job = bench.job("true")
+    async with bench.submitted(job, podTemplate={"spec": spec}) as watch:
+        change = await watch.until(
+            job, lambda each: each.message.startswith("Stuck") and each.reason == "image", PATIENCE
+        )
+        assert says.format(**places) in change.message

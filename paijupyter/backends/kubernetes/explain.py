@@ -77,10 +77,15 @@ def _unschedulable(pod: Pod, events: Sequence[Event], asked: Asked) -> Finding |
     condition = _unscheduled(pod)
     if condition is None or condition.reason not in ("Unschedulable", "SchedulerError"):
         return None
-    scaling = newest(events, "TriggeredScaleUp")
-    if scaling is not None:
+    # Of the cluster autoscaler, and of Karpenter.
+    scaling = newest(events, "TriggeredScaleUp", "Nominated", "NotTriggerScaleUp")
+    if scaling is None:
+        return unschedulable(condition.message, asked)
+    if scaling.reason != "NotTriggerScaleUp":
         return Finding("unschedulable", f"the cluster is adding a node for it: {scaling.message}")
-    return unschedulable(condition.message, asked)
+    found = unschedulable(condition.message, asked)
+    why = scaling.message.partition(": ")[2] or scaling.message
+    return replace(found, message=f"{found.message}; the cluster adds no node for it: {why}")
 
 
 def _config(pod: Pod, _: Sequence[Event], __: Asked) -> Finding | None:

@@ -30,13 +30,12 @@ _PULL_ERRORS: tuple[tuple[str, str, str], ...] = (
         "is not on the node and may not be pulled there",
         "Set `imagePullPolicy` to IfNotPresent.",
     ),
-    (r"ImageVolumeMountFailed", "cannot be mounted", "Check its path in the image."),
     (r"no basic auth credentials", "needs a login that the job does not have", _LOGIN),
     (r"401 Unauthorized|403 Forbidden|incorrect username", "is refused to this login", _LOGIN),
     (r"denied|unauthorized", "does not exist, or needs a login", _LOGIN),
     (r"not found|manifest unknown", "does not exist in its registry", "Correct its name or tag."),
     (
-        r"connection refused|no such host|i/o timeout|timed? ?out|TLS",
+        r"RegistryUnavailable|connection refused|no such host|i/o timeout|timed? ?out|TLS",
         "is in a registry that cannot be reached",
         "Check the registry's address, and that the nodes can reach it.",
     ),
@@ -69,12 +68,34 @@ def _pull_error(said: str, events: Sequence[Event]) -> str:
     return (found[1] if found else said).strip().rstrip(".") or "the node does not say why"
 
 
+def _unmounted(said: str) -> Finding:
+    """Say why an image that was pulled cannot be mounted as a volume."""
+    folder = re.search(r'image subpath "([^"]+)"', said)
+    if folder:
+        message = f"an image that it mounts as a volume has no folder `{folder[1]}`"
+        return _image_finding(message, "Correct `subPath` of that mount, in the profile's `podTemplate`.")
+    why = said.rpartition("ImageVolumeMountFailed: ")[2]
+    return _image_finding(
+        f"an image that it mounts as a volume cannot be mounted: {why}", "Check that image."
+    )
+
+
+def _named(pod: Pod, asked: Asked) -> str:
+    """Return the image that is meant: not that of the container where one of its volumes is an image."""
+    own = pod.container.image or asked.image
+    found = re.search(r'(?:image|reference) "([^"]+)"', pod.container.message)
+    # A node writes the whole name: that of `python:3` ends with it.
+    return own if found is None or found[1].endswith(own) else found[1]
+
+
 def of_image(pod: Pod, events: Sequence[Event], asked: Asked) -> Finding | None:
     """Say why the image of a pod cannot be pulled, or mounted; None if that is not what it waits for."""
     waiting = pod.container.waiting
-    if waiting not in _IMAGE_REASONS and "ImageVolumeMountFailed" not in pod.container.message:
+    if "ImageVolumeMountFailed" in pod.container.message:
+        return _unmounted(pod.container.message)
+    if waiting not in _IMAGE_REASONS:
         return None
-    image = pod.container.image or asked.image
+    image = _named(pod, asked)
     said = _pull_error(pod.container.message, events)
     if newest(events, "FailedToRetrieveImagePullSecret") is not None and _DENIED.search(said):
         secret = newest(events, "FailedToRetrieveImagePullSecret")

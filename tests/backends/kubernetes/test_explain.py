@@ -142,6 +142,55 @@ def test_a_growing_cluster_is_waited_for() -> None:
     assert not found.for_ever
 
 
+def test_a_cluster_that_does_not_grow_says_why() -> None:
+    """The cluster autoscaler looks at each pod without a place, and tells it why it adds none."""
+    pod = pod_of(sample("selector")["pod"])
+    said = "pod didn't trigger scale-up: 1 max node group size reached"
+    events = [
+        Event("TriggeredScaleUp", "pod triggered scale-up: [{pool 1->2 (max: 2)}]", 10.0, False),
+        Event("NotTriggerScaleUp", said, 20.0, False),
+    ]
+    found = explain.of_pod(pod, events, ASKED)
+    assert "without the labels it asks for" in found.message
+    assert found.message.endswith("; the cluster adds no node for it: 1 max node group size reached")
+    nominated = Event("Nominated", "Pod should schedule on: nodeclaim/default-x", 30.0, False)
+    assert "adding a node" in explain.of_pod(pod, [*events, nominated], ASKED).message
+
+
+def waiting(reason: str, message: str) -> Finding:
+    """Return what is found of a pod whose container waits for this."""
+    data = sample("wrong-tag")
+    data["pod"]["status"]["containerStatuses"][0]["state"] = {
+        "waiting": {"reason": reason, "message": message}
+    }
+    return finding_of({**data, "events": []})
+
+
+def test_a_registry_that_the_runtime_calls_unavailable() -> None:
+    """CRI-O has a reason of its own for it."""
+    found = waiting("RegistryUnavailable", "rpc error: code = Unknown desc = pinging container registry")
+    assert "is in a registry that cannot be reached" in found.message
+
+
+def test_the_image_of_a_volume_is_not_that_of_the_task() -> None:
+    """As a node said it of a pod whose own image is there (Kubernetes 1.36, containerd 2)."""
+    there = '"10.77.0.1:5000/nosuch:1"'
+    found = waiting(
+        "ErrImagePull",
+        f"rpc error: code = NotFound desc = failed to pull and unpack image {there}: failed to resolve "
+        f"reference {there}: 10.77.0.1:5000/nosuch:1: not found",
+    )
+    assert found.message.startswith("image `10.77.0.1:5000/nosuch:1` does not exist in its registry")
+    found = waiting(
+        "CreateContainerError",
+        'failed to mount image volume: ImageVolumeMountFailed: failed to ensure image subpath "nosuch" in '
+        '"/run/image-volumes/0ec94b": openat nosuch: no such file or directory',
+    )
+    assert (found.reason, found.for_ever) == ("image", True)
+    assert found.message == "an image that it mounts as a volume has no folder `nosuch`"
+    assert "`subPath`" in found.advice
+
+
 def test_a_webhook_that_is_down_is_named() -> None:
     said = (
         'Error creating: Internal error occurred: failed calling webhook "mpod.kb.io": failed to call '
