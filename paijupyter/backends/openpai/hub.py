@@ -151,10 +151,11 @@ class Hub:
     @property
     def period(self) -> float:
         """Seconds between two lists at most: the profile's, or what the calls of a minute allow."""
-        return max(self._server.settings.poll_seconds, self._least)
+        return max(self._server.settings.poll_seconds, self._allowed)
 
     @property
-    def _least(self) -> float:
+    def _allowed(self) -> float:
+        """The shortest period."""
         return _LISTS * 60 / self._server.client.budget.limit
 
     # Loops
@@ -193,11 +194,14 @@ class Hub:
             begun: when this one was asked for.
         """
         now = time.monotonic()
-        took, least, period = now - begun, self._least, self.period
+        took, least, period = now - begun, self._allowed * (1 - _JITTER), self.period
         await asyncio.sleep(max(begun + least - now, 0.0))  # whoever is in a hurry waits so long, too
         jitter = random.uniform(0, _JITTER)  # noqa: S311 - spreads load
         end = begun + max(period * (1 - jitter) - took, period / 2, least)
-        await happens(self._wake, max(end - time.monotonic(), 0.0))
+        hurried = await happens(self._wake, max(end - time.monotonic(), 0.0))
+        if hurried and not self._server.client.budget.free(Turn.PERSON):
+            # What is left are the calls of lists that keep the period: a hurry must not use them up.
+            await asyncio.sleep(max(end - time.monotonic(), 0.0))
 
     async def _poll(self) -> None:
         runs = list(self._runs.values())
