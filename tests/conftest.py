@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import services
+from tests.hadoop_server import Hadoop
 from tests.home import end_engines, places, until
 
 _RINGS = Path(__file__).parent / "rings"
@@ -37,6 +39,23 @@ def isolated_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def until_fixture() -> Callable[..., object]:
     """Hand :func:`until` to tests."""
     return until
+
+
+@pytest.fixture(scope="session")
+def hadoop(
+    tmp_path_factory: pytest.TempPathFactory, unused_tcp_port_factory: Callable[[], int]
+) -> Iterator[Hadoop]:
+    """Start a real Hadoop file system, one for all tests; each has a folder of its own there."""
+    java, jars = services.java(), services.hadoop()
+    if java is None or jars is None:
+        pytest.skip("there is no java, or Maven has not fetched Hadoop: make test-services")
+    ports = unused_tcp_port_factory(), unused_tcp_port_factory()
+    server = Hadoop(java, jars, tmp_path_factory.mktemp("hadoop"), ports)
+    try:
+        server.start(until)
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture

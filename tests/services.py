@@ -1,11 +1,13 @@
 """Make what tests marked `services` need, outside of the tree, once (``make test-services``).
 
-An S3 server (rclone, by Go), gnome-keyring (Debian's), a proxy for JupyterHub and OpenPAI's SDK (npm's).
+An S3 server (rclone, by Go), a Hadoop file system (by Maven), gnome-keyring (Debian's), a proxy for
+JupyterHub and OpenPAI's SDK (npm's).
 What cannot be made here is said, and its tests are skipped.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -18,6 +20,9 @@ from tests.cluster.lab import build
 KEYRING = ("gnome-keyring", "dbus-daemon")
 PROXY = "configurable-http-proxy@5"
 SDK = "@microsoft/openpai-js-sdk@0.1.5"
+_POM = Path(__file__).parent / "hadoop" / "pom.xml"
+_MAVEN_SECONDS = 300.0
+_BASE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paijupyter-tests"
 
 
 def proxy() -> Path | None:
@@ -46,10 +51,23 @@ def sdk() -> Path | None:
     return modules if (modules / "@microsoft" / "openpai-js-sdk").is_dir() else None
 
 
+def java() -> Path | None:
+    """Return the program java, or None if it is not there."""
+    there = shutil.which("java")
+    return Path(there) if there else None
+
+
+def hadoop() -> Path | None:
+    """Return the folder of Hadoop's classes, or None if it is not there."""
+    jars = _hadoop_jars()
+    return jars if java() and jars.is_dir() else None
+
+
 def main() -> int:
     """Make all of it; return 0 also if some cannot be made: its tests say so."""
     for name, is_there, make in (
         ("rclone", rclone, _make_rclone),
+        ("hadoop", hadoop, _make_hadoop),
         ("gnome-keyring", lambda: shutil.which("gnome-keyring-daemon"), _make_keyring),
         ("configurable-http-proxy", proxy, lambda: _install(PROXY, "hub")),
         ("openpai-js-sdk", sdk, lambda: _install(SDK, "openpai")),
@@ -74,6 +92,34 @@ def _make_rclone() -> None:
     build.build(["rclone"])
 
 
+def _make_hadoop() -> None:
+    """Have Maven fetch Hadoop's classes, from wherever it is set up to fetch them."""
+    if java() is None:
+        raise FileNotFoundError("there is no java")
+    jars = _hadoop_jars()
+    draft = jars.with_name(f"{jars.name}.part")
+    shutil.rmtree(draft, ignore_errors=True)
+    words = ["mvn", "--quiet", "--batch-mode", f"--file={_POM}", "dependency:copy-dependencies"]
+    try:
+        made = subprocess.run(
+            [*words, "-DincludeScope=runtime", f"-DoutputDirectory={draft}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_MAVEN_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise OSError("Maven did not come to an end") from None
+    if made.returncode:
+        said = [line for line in made.stdout.decode(errors="replace").splitlines() if "ERROR" in line]
+        raise OSError((said or ["Maven failed"])[0])
+    draft.rename(jars)
+
+
+def _hadoop_jars() -> Path:
+    """Return the folder, another one for each state of the list."""
+    return _BASE / f"hadoop-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]}"
+
+
 def _make_keyring() -> None:
     get = ["apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=300"]
     for words in (["update"], ["install", "--no-install-recommends", *KEYRING]):
@@ -95,8 +141,7 @@ def _path() -> str:
 
 
 def _modules(name: str) -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "paijupyter-tests" / name / "node_modules"
+    return _BASE / name / "node_modules"
 
 
 if __name__ == "__main__":

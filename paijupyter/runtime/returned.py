@@ -17,6 +17,27 @@ if TYPE_CHECKING:
 _SILENCE = 60.0  # seconds without an answer
 _PAUSES = (0.5, 2.0, 8.0)  # seconds before it is tried again
 _REDIRECTS = (301, 302, 307)
+_DENIED = ("AccessControlException", "SecurityException")
+
+
+class Refused(OSError):
+    """The server answered that it does not take them.
+
+    Attributes:
+        code: of HTTP.
+        word: a Hadoop file system's own for it, "" where there is none.
+    """
+
+    def __init__(self, code: int, word: str) -> None:
+        super().__init__("the server answered %s%s" % (code, word and " (%s)" % word))
+        self.code = code
+        self.word = word
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it may take them soon; safe mode, or no data node, is a 403 too."""
+        hadoop = self.code == 403 and self.word and self.word not in _DENIED
+        return bool(hadoop) or self.code >= 500 or self.code in (408, 429)
 
 
 def send(folder: str, task: str, place_file: str, draft: str) -> str:
@@ -76,27 +97,34 @@ def _put(place: "Dict[str, Any]", task: str, archive: "IO[bytes]") -> None:
             _request(_named(address) if place["way"] == "webhdfs" else address, archive).close()
             return
         except (OSError, HTTPException) as error:
-            code = getattr(error, "code", 500)
-            if pause is None or (code < 500 and code not in (408, 429)):
+            if pause is None or (isinstance(error, Refused) and not error.is_passing):
                 raise
         time.sleep(pause)
 
 
 def _named(address: str) -> str:
     """Ask the name node of a Hadoop file system which data node takes the content."""
+    import string
     from urllib.error import HTTPError
+    from urllib.parse import quote
 
     try:
         with _request(address, None) as answer:
-            return str(json.loads(answer.read(10000).decode("utf-8")).get("Location") or "")
+            place = str(json.loads(answer.read(10000).decode("utf-8")).get("Location") or "")
     except HTTPError as error:  # an old one knows no `noredirect`
         with error:
-            if error.code not in _REDIRECTS:
-                raise
-            return error.headers.get("location") or ""
+            place = error.headers.get("location") or ""
+    return quote(place, safe=string.punctuation)  # in JSON it has the letters of a path as they are
 
 
 def _request(address: str, archive: "Any") -> "Any":
+    """Send it; return the answer.
+
+    Raises:
+        Refused: the server does not take it.
+        OSError: there is no answer; ``HTTPError`` where it sends us to another place.
+    """
+    import urllib.error
     import urllib.request
 
     if not address.startswith(("http://", "https://")):
@@ -107,12 +135,54 @@ def _request(address: str, archive: "Any") -> "Any":
         headers["Content-Length"] = str(archive.tell())
         archive.seek(0)
     request = urllib.request.Request(address, archive or b"", headers, method="PUT")
-    return urllib.request.urlopen(request, timeout=_SILENCE)
+    try:
+        return urllib.request.build_opener(_handler()).open(request, timeout=_SILENCE)
+    except urllib.error.HTTPError as error:
+        if error.code in _REDIRECTS:
+            raise
+        with error:
+            raise Refused(error.code, _word(error)) from None
+
+
+def _handler() -> "Any":
+    """Return what opens connections that read the answer also where not all was taken.
+
+    Who refuses closes at once, and why would be lost in a broken pipe.
+    """
+    import urllib.request
+    from http.client import HTTPConnection
+
+    class Connection(HTTPConnection):
+        closed = False
+
+        def send(self, data: "Any") -> None:
+            if self.closed:
+                return
+            try:
+                super().send(data)
+            except (BrokenPipeError, ConnectionResetError):
+                self.closed = True
+
+    class Handler(urllib.request.HTTPHandler):
+        def http_open(self, req: "urllib.request.Request") -> "Any":
+            return self.do_open(Connection, req)
+
+    return Handler
+
+
+def _word(error: "Any") -> str:
+    """Return what a Hadoop file system calls its refusal; its message names users and paths."""
+    from http.client import HTTPException
+
+    try:
+        word = json.loads(error.read(1 << 20).decode("utf-8"))["RemoteException"]["exception"]
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return ""
+    return word if isinstance(word, str) and word.isidentifier() else ""
 
 
 def _reason(error: Exception) -> str:
-    code = getattr(error, "code", None)
-    if code is not None:
-        return "the server answered %s" % code
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
+    if isinstance(error, Refused):
+        reason = error
     return str(reason or type(error).__name__)

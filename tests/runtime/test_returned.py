@@ -52,6 +52,7 @@ def test_a_server_that_does_not_speak_http(
     assert said(tmp_path, odd_server) == "Outputs did not get out of the task: BadStatusLine."
 
 
-def test_nobody_said_where(tmp_path: Path) -> None:
+def test_nobody_said_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(returned, "_PAUSES", (0.01,))
     found = said(tmp_path, "")
     assert found == "Outputs did not get out of the task: nobody says where they are to go."

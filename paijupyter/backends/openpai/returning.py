@@ -12,6 +12,7 @@ import shutil
 import tarfile
 import tempfile
 import urllib.error
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,7 +60,7 @@ def bring(job: Job, name: str, settings: OpenPaiSettings) -> str:
             with tempfile.TemporaryFile(dir=job.folder) as archive:  # /tmp may be small
                 if _fetch(settings, _folder(name) + task.key + _ENDING, archive):
                     returned.receive(archive, job.folder / "output" / task.key)
-        except (OSError, tarfile.TarError, PaiJupyterError) as error:
+        except (OSError, HTTPException, EOFError, tarfile.TarError, PaiJupyterError) as error:
             _log.warning("outputs of job %s, task %s: %s", job.id, task.key, error)
             why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
             words = ladder.outputs_in_words(settings).partition(",")[0]
@@ -76,6 +77,10 @@ def _fetch(settings: OpenPaiSettings, name: str, archive: IO[bytes]) -> bool:
     try:
         with _opened(settings, name) as answer:
             shutil.copyfileobj(answer, archive, 1 << 20)
+            if archive.tell() < int(answer.headers.get("content-length") or 0):
+                raise OSError("the connection ended early")
+    except FileNotFoundError:
+        return False
     except urllib.error.HTTPError as error:
         with error:
             # Without the right to list a bucket, what is not there is forbidden.

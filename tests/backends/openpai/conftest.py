@@ -13,6 +13,7 @@ from tests.openpai.server import OpenPai
 if str(Path(__file__).parent) not in sys.path:
     sys.path.insert(0, str(Path(__file__).parent))
 
+from hdfs import Hdfs
 from running import Cluster
 
 
@@ -29,3 +30,10 @@ def cluster(openpai: OpenPai, tmp_path: Path) -> Iterator[Cluster]:
     """The server of ``openpai``, which runs the commands of its jobs in bash."""
     with Cluster(openpai, tmp_path / "nodes") as cluster:
         yield cluster
+
+
+@pytest.fixture
+def hdfs() -> Iterator[Hdfs]:
+    """A file system with WebHDFS."""
+    with Hdfs() as hdfs:
+        yield hdfs

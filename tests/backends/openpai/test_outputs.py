@@ -25,12 +25,6 @@ MAKE = (
 
 
 @pytest.fixture
-def hdfs() -> Iterator[Hdfs]:
-    with Hdfs() as hdfs:
-        yield hdfs
-
-
-@pytest.fixture
 def s3(
     tmp_path: Path, until: Any, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[S3Server]:
@@ -133,8 +127,52 @@ async def test_a_store_that_refuses_is_said_and_the_job_ends_as_it_did(
         await backend.submit(job, {})
         assert (await watch.final(job)).state == "succeeded"
         log = await log_of(backend, job, "worker-0")
-        assert b"Outputs did not get out of the task: the server answered 403." in log
+        assert b"did not get out of the task: the server answered 403 (AccessControlException)." in log
         assert hdfs.url.encode() not in log
+
+
+@pytest.mark.asyncio
+async def test_a_task_waits_for_the_end_of_safe_mode(
+    cluster: Cluster, place: Place, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large file, too, which is refused before it is read; seen of a real one (test_hadoop.py)."""
+    hdfs.refusals = ["SafeModeException", "RetriableException"]
+    setting = {"packageWebHdfs": {"url": hdfs.url, "path": "/ä b"}, "packageWays": ["document", "webhdfs"]}
+    async with (
+        backend_on(cluster.server, place, monkeypatch, **setting) as backend,
+        watching(backend) as watch,
+    ):
+        job = job_of(place, "mkdir deep; head -c 9000000 /dev/urandom > deep/model.bin", 1)
+        await backend.submit(job, {})
+        final = await watch.final(job)
+        assert (final.state, final.message) == ("succeeded", "")
+        assert (job.folder / "output/worker-0/deep/model.bin").stat().st_size == 9_000_000
+        assert hdfs.refusals == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("trouble", ["denied", "cut"])
+async def test_what_cannot_be_fetched_is_said(
+    cluster: Cluster, place: Place, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """A refusal is not taken for outputs that are not there, nor half of a file for the whole."""
+    async with (
+        backend_on(cluster.server, place, monkeypatch, packageWebHdfs={"url": hdfs.url}) as backend,
+        watching(backend) as watch,
+    ):
+        job = job_of(place, "kill -STOP $$; true", 1)
+        await backend.submit(job, {})
+        await watch.running(job)
+        hdfs.files[f"/paijupyter-packages/jobs/{job.name}/worker-0.tar.gz"] = os.urandom(100_000)
+        if trouble == "denied":
+            hdfs.users = {"alice"}
+        else:
+            hdfs.cut = 1
+        scripted(cluster.server, job).fail(255, origin=9)
+        message = (await watch.final(job)).message
+        why = {"denied": "Permission denied: user=dr.who", "cut": "the connection ended early"}[trouble]
+        assert "Outputs of worker-0 could not be brought by WebHDFS" in message
+        assert why in message
 
 
 @pytest.mark.asyncio

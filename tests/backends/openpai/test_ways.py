@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +46,6 @@ async def test_by_a_storage_and_outputs_back(
         assert (await watch.final(job)).state == "succeeded"
         assert DIGEST.encode() in await log_of(backend, job, "worker-0")
         assert (job.folder / "output" / "worker-0" / "model.txt").read_text() == "it was worker\n"
-
-
-@pytest.fixture
-def hdfs() -> Iterator[Hdfs]:
-    with Hdfs() as hdfs:
-        yield hdfs
 
 
 @pytest.mark.asyncio
