@@ -37,13 +37,14 @@ class _Collection:
         self._output = output
         self._before = before
         self._found = list(_walk(root))
+        self._put_there = list(_walk(output))  # by the task itself
         self._links: "List[Tuple[bytes, bytes]]" = []
 
     def take(self, pattern: str) -> None:
         """Bring everything that matches one pattern."""
         expression = glob_expression(pattern)
         chosen = [name for name in self._found if expression.match(name)]
-        if not chosen:
+        if not chosen and not any(expression.match(name) for name in self._put_there):
             self.notes.append("The output `%s` matched no file." % pattern)
         exact = not any(char in pattern for char in "*?[")
         for name in chosen:
