@@ -38,9 +38,7 @@ def test_globs_are_collected_also_after_a_failure(task, end):
 def test_what_the_task_put_there_itself_is_not_missed(task):
     """Declared, and written to ``$PAI_OUTPUT_DIR``: it comes home, so nothing is to be said."""
     task.spec["outputs"] = ["model.npz", "plots", "other"]
-    task.run(
-        'mkdir "$PAI_OUTPUT_DIR/plots"; echo m > "$PAI_OUTPUT_DIR/model.npz"; echo > "$PAI_OUTPUT_DIR/plots/a"'
-    )
+    task.run('cd "$PAI_OUTPUT_DIR"; mkdir plots; echo m > model.npz; echo > plots/a')
     assert below(task.output) == ["model.npz", "plots/a"]
     assert task.log == "[paijupyter] The output `other` matched no file.\n"
 
