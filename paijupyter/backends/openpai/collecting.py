@@ -116,6 +116,7 @@ class Collector:
                 await log.read(final=False, turn=Turn.IDLE)
             except PaiError as error:
                 _log.debug("log of %s: %s", place, error)
+            _tell(run, log, place)
 
     def _running(self) -> list[tuple[JobRun, Key]]:
         return [
@@ -133,10 +134,15 @@ class Collector:
         except PaiError as error:
             _log.debug("log of %s: %s", place, error)
             tries = self._owed.get(place, (run, 0))[1] + 1
-            never = error.status == 404 and _never_placed(run, attempt, key)
+            unplaced = _never_placed(run, attempt, key)
+            never = error.status == 404 and unplaced
+            if not unplaced:
+                _tell(run, log, place)
             if tries < _TRIES and not never:
                 self._owe(run, attempt, key, tries)
                 return
+        else:
+            _tell(run, log, place)
         self._owed.pop(place, None)
         self._logs.pop(place, None)
 
@@ -165,6 +171,12 @@ class Collector:
             return features.no_logs(text((await self._server.info()).get("version")))
         except PaiError:
             return ""
+
+
+def _tell(run: JobRun, log: TaskLog, place: Key) -> None:
+    """Let a job know whether the log of a task of its latest attempt can be read."""
+    if place[1] == run.journal.attempt:
+        run.hear_of_log(place[2], log.trouble)
 
 
 def folder_of(run: JobRun, key: str, attempt: int) -> Path:

@@ -29,7 +29,8 @@ _PAUSES = (0.5, 10.0)  # seconds between two reads while somebody follows: after
 _TRIES = 4  # reads of a task that has ended, until its log is given up for now
 _FILES = ("all", "stdout", "init.log", "barrier.log")  # the first that is there is the log
 _OLDER = ".1"
-_GONE = (404, 410)
+_FAILURES = 3  # reads in a row that fail, until that is said: one may be cut by chance
+_NO_LOG = "NoTaskLogError"  # of a task that has not begun
 
 
 class Moved(Exception):
@@ -49,7 +50,7 @@ class TaskLog:
 
     Attributes:
         complete: whether all of it is here.
-        trouble: why it could not be read last time, or None.
+        trouble: why it cannot be read, once that was so several times in a row, or "".
         latest: number of the task's own attempt that goes on, or went on last.
     """
 
@@ -58,7 +59,7 @@ class TaskLog:
     ) -> None:
         self.latest = 0
         self._path = path
-        self.trouble: PaiError | None = None
+        self.trouble = ""
         self._client = client
         self._instead = instead
         self._file = folder / "log"
@@ -68,9 +69,11 @@ class TaskLog:
         self._attempt = int(state.get("attempt") or 0)  # of the task, whose files are read
         self._begin = int(state.get("begin") or 0)  # where that attempt begins in the copy
         self._base = int(state.get("base") or 0)  # where the present file begins in the copy
+        self._in_older = bool(state.get("inOlder"))  # whether that is the older one
         self._name = str(state.get("name") or "")
         self._uris: Mapping[str, str] = {}
         self._lock = asyncio.Lock()
+        self._failures = 0
 
     async def read(self, *, final: bool, turn: Turn) -> bool:
         """Copy what is new; return whether there was something.
@@ -93,10 +96,12 @@ class TaskLog:
                 return True
             try:
                 await self._copy(turn)
-                self.trouble = None
             except PaiError as error:
-                self.trouble = error
+                self._failures += 1
+                if error.code != _NO_LOG and (final or self._failures >= _FAILURES):
+                    self.trouble = _in_words(error)
                 raise
+            self._failures, self.trouble = 0, ""
             if final:
                 self.complete = True
                 await asyncio.to_thread(self._note)
@@ -127,7 +132,7 @@ class TaskLog:
         self._attempt += 1
         self._say(f"The cluster tries this task again: its attempt {self._attempt}.")
         self._begin = self._base = self._size()
-        self._name, self._uris = "", {}
+        self._name, self._uris, self._in_older = "", {}, False
         self._note()
 
     async def _copy_attempt(self, turn: Turn) -> None:
@@ -138,8 +143,9 @@ class TaskLog:
                 await self._from_files(turn)
                 return
             except PaiError as error:
-                # An address holds for 120 seconds.
-                if error.status not in (403, 404) or fresh:
+                # An address holds for 120 seconds, and for one node; a page of 404 comes from a log server.
+                self._uris = {}
+                if (error.status not in (403, 404) and error.code != "NotOpenPai") or fresh:
                     raise
 
     async def _list(self, turn: Turn) -> dict[str, str]:
@@ -158,12 +164,10 @@ class TaskLog:
             return
         if self._name and name != self._name:
             self._base = self._size()  # an image that failed before its command has another file
-        begins = self._size() == self._begin
         self._name = name
         older = self._uris.get(name + _OLDER)
-        if begins and older:
-            await self._append(older, 0, turn)
-            self._base = self._size()
+        if older and (self._in_older or self._size() == self._begin):
+            await self._copy_older(older, turn)
         try:
             await self._go_on(self._uris[name], turn)
         except Moved:
@@ -171,6 +175,18 @@ class TaskLog:
             self._uris = await self._list(turn)
             await self._after_move(name, turn)
         await asyncio.to_thread(self._note)
+
+    async def _copy_older(self, uri: str, turn: Turn) -> None:
+        """Copy the older file, or what is missing of it where that was cut, and begin the present one."""
+        self._in_older = True
+        await asyncio.to_thread(self._note)
+        try:
+            await self._go_on(uri, turn)
+        except Moved:
+            self._in_older = False
+        else:
+            self._in_older = False
+            await asyncio.to_thread(self._begin_file)
 
     async def _after_move(self, name: str, turn: Turn) -> None:
         older = self._uris.get(name + _OLDER)
@@ -181,12 +197,15 @@ class TaskLog:
                 await asyncio.to_thread(
                     self._say, "Lines may be missing here: the cluster had thrown them away."
                 )
-                await self._append(older, 0, turn)
+                await asyncio.to_thread(self._begin_file)
+                await self._copy_older(older, turn)
+            else:
+                await asyncio.to_thread(self._begin_file)
         else:
             await asyncio.to_thread(self._say, "Lines may be missing here: the cluster began the log anew.")
-        self._base = self._size()
+            await asyncio.to_thread(self._begin_file)
         if name in self._uris:
-            await self._append(self._uris[name], 0, turn)
+            await self._go_on(self._uris[name], turn)
 
     async def _go_on(self, uri: str, turn: Turn) -> None:
         """Copy what a file has behind that which is here.
@@ -244,12 +263,23 @@ class TaskLog:
         with os.fdopen(descriptor, "ab") as file:
             file.write(data)
 
+    def _begin_file(self) -> None:
+        """Let what comes now be the begin of a file."""
+        self._base = self._size()
+        self._note()
+
     def _say(self, words: str) -> None:
         self._write(f"\n[paijupyter] {words}\n".encode())
 
     def _note(self) -> None:
         told: dict[str, Any] = {"complete": self.complete, "base": self._base, "name": self._name}
+        told["inOlder"] = self._in_older
         write_json(self._mark, {**told, "attempt": self._attempt, "begin": self._begin})
+
+
+def _in_words(error: PaiError) -> str:
+    said = error.message.rstrip(". ")
+    return f"its log server answered {error.status}" if said == f"HTTP status {error.status}" else said
 
 
 def list_path(job: str, attempt: int, role: str, index: int, task_attempt: int) -> str:

@@ -58,6 +58,8 @@ class JobRun:
         self._names = states.role_names(job.document)
         self._booted = emit.carries(job)
         self._statuses: dict[tuple[int, str], TaskStatus] = {}
+        self._message = ""  # what the server says of it; of its logs, see below
+        self._unread: dict[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -84,6 +86,26 @@ class JobRun:
         """Return how a task of an attempt was last heard to be."""
         return self._statuses.get((attempt, key))
 
+    def hear_of_log(self, key: str, trouble: str) -> None:
+        """Take why a task's log cannot be read, "" if it can; while the job runs, that is said with it."""
+        known = self._unread.get(key, "")
+        if trouble:
+            self._unread[key] = trouble
+        else:
+            self._unread.pop(key, None)
+        if trouble != known and self.current.state == "running" and not self.ending:
+            self._say(self.current.state, self.current.reason, self._with_logs(self._message), [])
+
+    def unread(self) -> str:
+        """Return a sentence on the logs that cannot be read, "" if there are none."""
+        if not self._unread:
+            return ""
+        key, why = next(iter(sorted(self._unread.items())))
+        others = f" and of {len(self._unread) - 1} more" if len(self._unread) > 1 else ""
+        return (
+            f"The log of {key}{others} cannot be read: {why}. What was read is kept; it is asked for again."
+        )
+
     def tell(self, state: State, reason: str = "", message: str = "") -> None:
         """Say something that the server did not."""
         self._say(state, reason, message, [])
@@ -102,6 +124,7 @@ class JobRun:
         attempt = summary.attempt if detail is None or detail.attempt is None else detail.attempt
         if attempt > self.journal.attempt:
             self.journal.attempt = attempt
+            self._unread.clear()
             self.current = replace(self.current, attempt=attempt, tasks=())
         told = self._changed(attempt, detail) if detail else []
         found = states.position(summary, detail, self.events)
@@ -109,7 +132,9 @@ class JobRun:
             self._say(self.current.state, self.current.reason, self.current.message, told)
         else:
             reason = "stopping" if self.journal.stop and found.state == "running" else found.reason
-            self._say(found.state, reason, found.message, told)
+            self._message = found.message
+            message = self._with_logs(found.message) if found.state == "running" else found.message
+            self._say(found.state, reason, message, told)
         self.heard.set()
 
     async def end(
@@ -141,7 +166,8 @@ class JobRun:
         if before is not None:
             await before(self)
         missing = await self._outputs()
-        await self.finish(found.state, found.reason, f"{found.message} {missing}".strip(), failed)
+        said = (found.message, missing, self.unread())
+        await self.finish(found.state, found.reason, " ".join(filter(None, said)), failed)
 
     async def finish(self, state: State, reason: str, message: str, failed: str | None = None) -> None:
         """Say the final change."""
@@ -162,6 +188,9 @@ class JobRun:
             await asyncio.to_thread(journal.save, self.job, self.journal)
         except OSError as error:
             _log.error("what became of job %s is not recorded yet: %s", self.job.id, error)
+
+    def _with_logs(self, message: str) -> str:
+        return f"{message} {self.unread()}".strip()
 
     def _pass_by(self, summary: Summary, told: list[TaskStatus]) -> None:
         """Say what its tasks have become, and that it ran, which was too short to be seen (6.2)."""
