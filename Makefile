@@ -4,7 +4,7 @@
 # make test-browser drive JupyterLab in a real Chromium; screenshots stay in tests/browser/screenshots
 # make test-cluster run against a real Kubernetes, which is built and started here: 20 minutes the first time
 # make cluster      keep that Kubernetes running; make cluster-stop takes it away
-# make test-services  an S3 server, a keyring, a JupyterHub and OpenPAI's own client, for real; made outside of the tree where they can be
+# make test-services  an S3 server, a Hadoop file system, a keyring, a JupyterHub and OpenPAI's own client, for real; made outside of the tree where they can be
 # make lab          open JupyterLab on the example notebooks
 PYTHON ?= python3
 VENV ?= .venv

@@ -40,7 +40,7 @@ def setting(hadoop: Hadoop, path: str, user: str = "alice") -> dict[str, Any]:
 async def test_packages_there_and_outputs_back(
     cluster: Cluster, place: Place, hadoop: Hadoop, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """The folder is made; the package is sent once, read by the tasks' own head and held to its hash."""
+    """O15: the folder is made; the package is sent once, read by the tasks' own head and held to its hash."""
     hadoop.make_folder("/" + path.split("/")[1], "alice")
     async with (
         backend_on(cluster.server, place, monkeypatch, packageWebHdfs=setting(hadoop, path)) as backend,
@@ -84,7 +84,7 @@ async def test_a_package_that_was_cut_short_is_found_in_the_task(
 async def test_who_may_not_write_is_told_so(
     cluster: Cluster, place: Place, hadoop: Hadoop, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    """A data node refuses, and closes before it has read a large file: its reason is read all the same."""
+    """O15: a data node refuses, and closes before it has read a large file: its reason is read all the same."""
     hadoop.make_folder("/of-alice", "alice")
     theirs = setting(hadoop, "/of-alice", "bob")
     async with backend_on(cluster.server, place, monkeypatch, packageWebHdfs=theirs) as backend:

@@ -54,7 +54,7 @@ def make_gone(openpai: OpenPai, how: str) -> str:
 async def test_while_the_job_runs(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """The state says so, other jobs are followed all the same, and no line is lost once it is back."""
+    """O30: the state says so, other jobs are followed all the same, and no line is lost once it is back."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
         job = await running(openpai, backend, watch, simple(place))
         scripted(openpai, job).log("worker", 0, b"first\n")
@@ -81,7 +81,7 @@ async def test_while_the_job_runs(
 async def test_after_the_end_of_the_job(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """It ends as it did; who reads gets what there is, and the rest where it can be had later."""
+    """O30: it ends as it did; who reads gets what there is, and the rest where it can be had later."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
         job = await running(openpai, backend, watch, simple(place))
         scripted(openpai, job).log("worker", 0, b"first\n")
@@ -104,7 +104,7 @@ async def test_after_the_end_of_the_job(
 async def test_who_follows_gets_every_line_once(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """Through a log server that goes and comes back, its files rotated meanwhile."""
+    """O30: through a log server that goes and comes back, its files rotated meanwhile."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
         job = await running(openpai, backend, watch, simple(place))
         got = bytearray()
@@ -138,7 +138,7 @@ async def test_who_follows_gets_every_line_once(
 async def test_a_node_is_lost_and_the_job_goes_on_elsewhere(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read of the attempt there stays; the next one's log is whole, and nothing is wrong with it."""
+    """O30, O21: what was read of the attempt there stays; the next one's log is whole, and nothing is wrong with it."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
         job = await running(openpai, backend, watch, simple(place))
         scripted(openpai, job).log("worker", 0, b"on the lost node\n")

@@ -53,7 +53,7 @@ def test_a_refusal_is_said_in_its_words(
     words: str,
     hint: str,
 ) -> None:
-    """Although the data node closes before it has read the content, which is a broken pipe here."""
+    """O15, although the data node closes before it has read the content, which is a broken pipe here."""
     hdfs.refusals, hdfs.users = refusals, users
     with pytest.raises(PaiJupyterError) as caught:
         webhdfs.put(package, WebHdfs(hdfs.url, user="bob"), tmp_path)
