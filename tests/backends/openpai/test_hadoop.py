@@ -84,7 +84,7 @@ async def test_a_package_that_was_cut_short_is_found_in_the_task(
 async def test_who_may_not_write_is_told_so(
     cluster: Cluster, place: Place, hadoop: Hadoop, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    """O15: a data node refuses, and closes before it has read a large file: its reason is read all the same."""
+    """O15: a data node refuses, and closes before it has read a large file; its reason is read."""
     hadoop.make_folder("/of-alice", "alice")
     theirs = setting(hadoop, "/of-alice", "bob")
     async with backend_on(cluster.server, place, monkeypatch, packageWebHdfs=theirs) as backend:

@@ -138,7 +138,7 @@ async def test_who_follows_gets_every_line_once(
 async def test_a_node_is_lost_and_the_job_goes_on_elsewhere(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """O30, O21: what was read of the attempt there stays; the next one's log is whole, and nothing is wrong with it."""
+    """O30, O21: what was read of the attempt there stays; nothing is wrong with the next one's log."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
         job = await running(openpai, backend, watch, simple(place))
         scripted(openpai, job).log("worker", 0, b"on the lost node\n")

@@ -125,7 +125,7 @@ async def test_periods_are_spread_over_their_last_tenth(
 async def test_two_engines_do_not_ask_in_step(
     place: Place, monkeypatch: pytest.MonkeyPatch, poll: float
 ) -> None:
-    """O32: they begin in the same moment; those of one seed stay together, which shows that this would be seen."""
+    """O32: they begin in the same moment; those of one seed stay together: it would be seen."""
     first, second, twin = (Engine(place, monkeypatch, poll, seed) for seed in (1, 2, 1))
     for engine in (first, second, twin):
         await engine.lists(200)
@@ -170,7 +170,7 @@ async def test_half_the_calls_while_the_server_has_few_left(
 async def test_never_more_than_sixty_calls_in_any_minute(
     place: Place, monkeypatch: pytest.MonkeyPatch, poll: float, hurried: bool, chance: str
 ) -> None:
-    """O32: with jitter at its worst for either side, all others asking for all they may, and always in a hurry."""
+    """O32: with jitter at its worst, all others asking for all they may, and always in a hurry."""
     worst = {"least": lambda low, high: low, "most": lambda low, high: high}.get(chance)
     if worst is not None:
         for module in (hubs, budgets):
