@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from paijupyter.client.cells_source import cells_run, is_cells, requirements_of
 from paijupyter.client.notebook_source import NotebookRun, is_notebook, notebook_run
+from paijupyter.client.script_source import find_script
 from paijupyter.errors import Problem, UsageProblem
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ WRITES = {
     "sh": "--sh",
     "script": "script",
 }
-_RUNNERS = {".py": "python", ".sh": "bash"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +293,8 @@ def _run(options: Namespace, origin: Origin, root: Path, body: str | None, roles
         found = notebook_run(options, origin, root)
         return _Run([found.command], found.path.stem, found.extra_files, found.problems, found)
     if options.script:
-        return _script(options, origin, root)
+        script = find_script(options.script, options.arguments, origin.folder, root)
+        return _Run([script.command], script.name, problems=script.problems)
     if options.command:
         return _Run((), root.name if origin.notebook is None else fallback)
     raise UsageProblem(
@@ -324,42 +324,6 @@ def _shell_lines(body: str) -> list[str]:
     lines = text.split("\n")
     # The protocol trims each command; a here-document or an indented block must stay whole.
     return lines if all(line and line == line.strip() for line in lines) else [text]
-
-
-def _script(options: Namespace, origin: Origin, root: Path) -> _Run:
-    given = Path(options.script).expanduser()
-    # As a person sees it: a path from here; with --package also one from there.
-    found = next((place for place in (origin.folder / given, root / given) if place.is_file()), None)
-    if found is None:
-        raise UsageProblem(f"Script `{options.script}` does not exist.", f"Looked in `{origin.folder}`.")
-    try:
-        inside = found.resolve().relative_to(root)
-    except ValueError:
-        raise UsageProblem(
-            f"Script `{options.script}` is not in the package folder `{root}`.",
-            "Name its folder with --package DIR.",
-        ) from None
-    runner = _RUNNERS.get(inside.suffix)
-    if runner is None:
-        raise UsageProblem(
-            f"Script `{options.script}` is neither .py, .sh nor .ipynb.",
-            "Say what runs it with --command COMMAND.",
-        )
-    command = shlex.join([runner, inside.as_posix(), *options.arguments])
-    return _Run([command], inside.stem, problems=tuple(_late_options(options)))
-
-
-def _late_options(options: Namespace) -> list[Problem]:
-    """Hint at options of ours after the script: they went to the script."""
-    from paijupyter.client.submit_options import SUBMIT_OPTIONS
-
-    ours = {option.name for option in SUBMIT_OPTIONS if option.name.startswith("--")}
-    late = next((word for word in options.arguments if word.split("=")[0] in ours), None)
-    if late is None:
-        return []
-    message = f"Option `{late}` stands after the script, so the script gets it."
-    hint = f"To give it to paijob, put it before `{options.script}`."
-    return [Problem("hint", "option-after-script", message, hint=hint)]
 
 
 def _roles(options: Namespace) -> list[Any]:

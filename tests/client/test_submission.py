@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -276,6 +277,15 @@ def test_what_does_not_fit_is_one_sentence(line: str, body: str | None, message:
         prepared(line, folder, body)
     assert caught.value.message.startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_a_program_in_place_of_a_script_is_told_its_option(folder: Path) -> None:
+    """As other launchers take them: ``-- python train.py``."""
+    with pytest.raises(PaiJupyterError) as caught:
+        submission.prepare(options("", "sh", "-c", "echo it's me"), origin(folder))
+    line = caught.value.hint.removeprefix("A program is run with: ")
+    said = document(submission.prepare(options("", *shlex.split(line)), origin(folder)))
+    assert said["taskRoles"]["worker"]["commands"] == [shlex.join(["sh", "-c", "echo it's me"])]
 
 
 def test_options_after_the_script_are_the_scripts_with_a_hint(folder: Path) -> None:

@@ -67,7 +67,7 @@ class Asker:
                 try:
                     self._found = await self._ask()
                 except PaiError as error:
-                    self._found = Cluster(unreachable=error.for_people("answer").message)
+                    self._found = Cluster(unreachable=str(error.for_people("answer")))
                 self._at = time.monotonic()
             return self._found
 

@@ -46,6 +46,16 @@ async def test_answers_that_do_not_come(
 
 
 @pytest.mark.asyncio
+async def test_nobody_is_logged_in(openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """O3: a new profile; it is said so, and what to do."""
+    async with backend_on(openpai, place, monkeypatch) as backend:
+        monkeypatch.delenv("PAIJUPYTER_TOKEN_PAI")
+        said = (await backend.capabilities()).unreachable
+        assert said.startswith("Nobody is logged in at the OpenPAI server")
+        assert "paijob login" in said
+
+
+@pytest.mark.asyncio
 async def test_a_token_that_is_revoked_while_jobs_run(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
