@@ -48,7 +48,7 @@ def hadoop(
     """Start a real Hadoop file system, one for all tests; each has a folder of its own there."""
     java, jars = services.java(), services.hadoop()
     if java is None or jars is None:
-        pytest.skip("there is no java, or Maven has not fetched Hadoop: make test-services")
+        pytest.skip("there is no Java from 11 to 22, or Maven has not fetched Hadoop: make test-services")
     ports = unused_tcp_port_factory(), unused_tcp_port_factory()
     server = Hadoop(java, jars, tmp_path_factory.mktemp("hadoop"), ports)
     try:

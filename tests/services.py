@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ PROXY = "configurable-http-proxy@5"
 SDK = "@microsoft/openpai-js-sdk@0.1.5"
 _POM = Path(__file__).parent / "hadoop" / "pom.xml"
 _MAVEN_SECONDS = 300.0
+_JAVAS = range(11, 23)  # older ones know no --add-opens, newer ones no security manager
 _BASE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paijupyter-tests"
 
 
@@ -52,9 +54,13 @@ def sdk() -> Path | None:
 
 
 def java() -> Path | None:
-    """Return the program java, or None if it is not there."""
+    """Return the program java, or None if there is none that Hadoop runs on."""
     there = shutil.which("java")
-    return Path(there) if there else None
+    if there is None:
+        return None
+    said = subprocess.run([there, "-version"], capture_output=True, text=True).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return Path(there) if found and int(found[1]) in _JAVAS else None
 
 
 def hadoop() -> Path | None:
@@ -95,7 +101,7 @@ def _make_rclone() -> None:
 def _make_hadoop() -> None:
     """Have Maven fetch Hadoop's classes, from wherever it is set up to fetch them."""
     if java() is None:
-        raise FileNotFoundError("there is no java")
+        raise FileNotFoundError("there is no Java from 11 to 22")
     jars = _hadoop_jars()
     draft = jars.with_name(f"{jars.name}.part")
     shutil.rmtree(draft, ignore_errors=True)
