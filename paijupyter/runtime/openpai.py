@@ -69,6 +69,12 @@ def _send_outputs(spec: "Spec", log: StandardOutput) -> None:
         said = send(spec["output"], task, spec["outputsTo"], os.path.join(spec["folder"], "outputs.tar.gz"))
         if said:
             log.note(said)
+    elif not spec.get("kept"):
+        count = sum(len(names) for _, _, names in os.walk(spec["output"]))
+        if count:
+            log.note(
+                "Outputs end with this task: %d files. Declare them, and give the profile a way." % count
+            )
 
 
 def own_spec(spec: "Spec", run: str, variables: "Mapping[str, str]") -> "Spec":

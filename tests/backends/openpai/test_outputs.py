@@ -68,6 +68,19 @@ async def brought(cluster: Cluster, place: Place, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.asyncio
+async def test_what_nothing_brings_home_is_said(
+    cluster: Cluster, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written to the outputs' folder, not declared: the log says what becomes of it."""
+    command = 'echo weights > "$PAI_OUTPUT_DIR/model"'
+    job = make_job(place, document({"worker": role(command)}), {"a.txt": "a\n"})
+    async with backend_on(cluster.server, place, monkeypatch) as backend, watching(backend) as watch:
+        await backend.submit(job, {})
+        assert (await watch.final(job)).state == "succeeded"
+        assert b"Outputs end with this task: 1 files." in await log_of(backend, job, "worker-0")
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("old", [False, True], ids=["hadoop 3", "hadoop 2"])
 async def test_by_webhdfs(
     cluster: Cluster, place: Place, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, old: bool
