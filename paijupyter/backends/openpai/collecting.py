@@ -27,6 +27,7 @@ from paijupyter.protocol.names import converted, split_task_key
 _log = logging.getLogger(__name__)
 _RESERVE = 12  # calls of a minute that are left to other things
 _AT_END = 8  # tasks whose logs are brought before an end is said
+_IN_NEED = 2  # the same, where few calls are left
 _AT_END_SECONDS = 15.0
 _COST = 2  # calls of one read, at most
 _TRIES = 5  # reads of an ended task's log before it is given up
@@ -67,14 +68,16 @@ class Collector:
             (task.key for task in run.current.tasks),
             key=lambda key: (_is_stopped(run, attempt, key), key),
         )
-        first, rest = keys[:_AT_END], keys[_AT_END:]
-        if self._server.client.budget.free(Turn.NEWS) < _RESERVE + _COST * len(first):
-            first, rest = [], keys
-        for key in rest:
+        budget, turn, count = self._server.client.budget, Turn.NEWS, _AT_END
+        if budget.free(Turn.NEWS) < _RESERVE + _COST * len(keys[:_AT_END]):
+            # Few calls are left; somebody may wait for this end, and look at the log.
+            turn, count = Turn.PERSON, min(budget.free(Turn.PERSON) // _COST, _IN_NEED)
+        for key in keys[count:]:
             self._owe(run, attempt, key)
-        work = [asyncio.create_task(self._finish(run, attempt, key, Turn.NEWS)) for key in first]
+        work = [asyncio.create_task(self._finish(run, attempt, key, turn)) for key in keys[:count]]
         if work:
             await asyncio.wait(work, timeout=_AT_END_SECONDS)
+        run.logs_to_come = len(keys[count:])
 
     def forget(self, job_id: str) -> None:
         """Drop what is known of a job."""

@@ -150,14 +150,14 @@ _RULES: tuple[tuple[Callable[[PaiError], bool], str, str, str, int], ...] = (
         lambda error: error.status == 401 and error.message.startswith("Guest "),
         "cluster-login",
         "Nobody is logged in at the OpenPAI server",
-        "Log in with: paijob login PROFILE",
+        "Log in: `paijob login PROFILE`.",
         401,
     ),
     (
         lambda error: error.status == 401,
         "cluster-login",
         "The OpenPAI server does not accept this login",
-        "Log in again with: paijob login PROFILE",
+        "Log in again: `paijob login PROFILE`.",
         401,
     ),
     (

@@ -35,6 +35,7 @@ class JobRun:
         looked_at: when it was last looked at in detail.
         unlike: how often the list had its end and the detail had not.
         ending: whether the server says that it has ended, and what it left is being brought here.
+        logs_to_come: how many logs are read some time after its end, since few calls are left.
     """
 
     def __init__(self, job: Job, server: Server, changes: Changes, state: Journal) -> None:
@@ -51,6 +52,7 @@ class JobRun:
         self.looked_at = 0.0
         self.unlike = 0
         self.ending = False
+        self.logs_to_come = 0
         self.born = time.monotonic()
         self.heard = asyncio.Event()
         self._server = server
@@ -97,7 +99,10 @@ class JobRun:
             self._say(self.current.state, self.current.reason, self._with_logs(self._message), [])
 
     def unread(self) -> str:
-        """Return a sentence on the logs that cannot be read, "" if there are none."""
+        """Return a sentence on the logs that cannot be read, or not yet; "" if there are none."""
+        if self.logs_to_come and not self._unread:
+            logs = "1 log follows" if self.logs_to_come == 1 else f"{self.logs_to_come} logs follow"
+            return f"{logs} within minutes: the server cannot be asked more often now."
         if not self._unread:
             return ""
         key, why = next(iter(sorted(self._unread.items())))

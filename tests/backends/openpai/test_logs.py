@@ -11,6 +11,8 @@ from staging import log_of, watching
 
 from paijupyter.backends.base import Place
 from paijupyter.backends.openpai import collecting, logs
+from paijupyter.backends.openpai.budget import Turn
+from paijupyter.backends.openpai.run import JobRun
 from tests.openpai.server import OpenPai
 
 LIST = r"/attempts/\d+/logs$"
@@ -150,6 +152,35 @@ async def test_a_task_that_never_ran_has_the_log_of_its_start(
             remote.fail(1)
         assert (await watch.final(job)).reason == "start"
         assert await log_of(backend, job, "worker-0") == b"KeyError: 'taskRoles'\n"
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_a_job_where_few_calls_are_left(
+    openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for the end has the first logs with it all the same, and reads that the others follow."""
+    few = {"pollSeconds": 3, "callsPerMinute": 60}
+    async with backend_on(openpai, place, monkeypatch, **few) as backend, watching(backend) as watch:
+        gather, budget = backend._collector.gather, backend._server.client.budget
+
+        async def after_many_calls(run: JobRun) -> None:
+            while budget.free(Turn.PERSON) > 4:
+                await budget.take(Turn.LIST)
+            await gather(run)
+
+        backend._hub.before_end = after_many_calls
+        await backend.capabilities()  # by now it is known what the server is
+        job = simple(place, instances=4)
+        await backend.submit(job, {})
+        with openpai.lock:
+            remote = scripted(openpai, job).run()
+            for index in range(4):
+                remote.log("worker", index, b"last words\n")
+            remote.succeed()
+        final = await watch.final(job)
+        assert "2 logs follow within minutes" in final.message
+        copies = [job.folder / "tasks" / f"worker-{index}" / "0" / "log" for index in range(4)]
+        assert [path.exists() for path in copies] == [True, True, False, False]
 
 
 @pytest.mark.asyncio
