@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.browser.forming import SOURCE, exported, field, open_form, planned, stored_by, submit
+from tests.resting import holders
 
 CANARY = "c4n4ry-of-the-form"
 TRAIN = """import sys
@@ -99,18 +100,6 @@ def test_the_same_document_as_text(lab):
     assert exported(lab, form).startswith(SOURCE[: SOURCE.index("  worker:")])
 
 
-def holders(folder):
-    """Return the files that hold the canary."""
-    found = []
-    for file in folder.rglob("*"):
-        try:
-            if file.is_file() and not file.is_symlink() and CANARY.encode() in file.read_bytes():
-                found.append(file)
-        except OSError:
-            continue  # it has just gone
-    return found
-
-
 def test_secrets_go_to_the_store_and_rest_nowhere(ring, lab, until):
     """O20: typed values are in two requests and the task; in nothing that browser or notebook keep."""
     page = lab.page
@@ -152,7 +141,7 @@ def test_secrets_go_to_the_store_and_rest_nowhere(ring, lab, until):
     ]
     assert CANARY not in stored_by(page)
     # What a job that has ended needs no more is taken away; its own log is masked; the ring lies elsewhere.
-    until(lambda: not holders(lab.root.parent), seconds=60, why="no file to hold a value")
+    until(lambda: not holders(CANARY, lab.root.parent), seconds=60, why="no file to hold a value")
     assert CANARY not in json.dumps(lab.get(f"jobs/{job['id']}"))
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.browser.access import focused, serious_faults
 from tests.browser.forming import open_form, stored_by
 from tests.openpai.server import OpenPai
+from tests.resting import holders
 
 CANARY = "c4n4ry-password"
 
@@ -58,5 +59,4 @@ def test_a_form_logs_in_at_its_profile_and_the_password_rests_nowhere(ring, serv
     ]
     assert CANARY not in stored_by(page)
     assert CANARY not in ring.read_text()  # an application's token is kept, not the password
-    held = [file for file in lab.root.parent.rglob("*") if file.is_file() and not file.is_symlink()]
-    assert not [file for file in held if CANARY.encode() in file.read_bytes()]
+    assert not holders(CANARY, lab.root.parent)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+
+from tests.resting import contents
 
 CANARY = "swordfish/&= canary-widgets-4c"
 FORMS = (CANARY, quote(CANARY), json.dumps(CANARY)[1:-1], base64.b64encode(CANARY.encode()).decode()[:-2])
@@ -92,8 +93,8 @@ def test_the_widgets_in_jupyterlab_submit_and_keep_no_secret(lab, frames):
     assert sum(map(holds_canary, frames["sent"])) == 1
     assert not any(map(holds_canary, frames["received"]))
     assert not any(map(holds_canary, frames["http"]))
-    kept = [each for each in Path(lab.root.parent).rglob("*") if each.is_file() and not each.is_symlink()]
-    assert not [each for each in kept if holds_canary(each.read_text(errors="replace"))]
+    kept = contents(lab.root.parent)
+    assert not [path for path, data in kept if holds_canary(data.decode(errors="replace"))]
 
 
 def test_the_widgets_after_a_reload_are_still_those_of_the_job(lab):

@@ -28,6 +28,7 @@ from paijupyter import paths
 from paijupyter.client.client import JobsClient
 from paijupyter.engine.routes import ROUTES
 from paijupyter.errors import PaiJupyterError
+from tests.resting import contents
 
 HERE = Path(__file__).parent
 SECRETS = {
@@ -108,10 +109,8 @@ class Table:
 
 def _pieces(content: bytes | str | Path) -> Iterator[bytes]:
     if isinstance(content, Path):
-        files = [content] if content.is_file() else sorted(content.rglob("*"))
-        for file in files:
-            if file.is_file() and not file.is_symlink():
-                yield str(file).encode() + b"\n" + file.read_bytes()
+        for file, data in sorted(contents(content)):
+            yield str(file).encode() + b"\n" + data
     else:
         yield content.encode() if isinstance(content, str) else content
 

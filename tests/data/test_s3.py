@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from paijupyter import paths
+from tests.resting import holders
 from tests.s3_server import ID, KEY
 from tests.s3_server import S3Server as Server
 from tests.services import rclone
@@ -59,8 +60,7 @@ async def test_a_private_bucket_is_opened_by_a_secret_of_the_job(bench: Any, sto
         assert "from below" in view["log"]
     assert store.reads("a.bin") == 1
     assert KEY not in json.dumps(view)
-    files = [path for path in paths.data_dir().rglob("*") if path.is_file()]
-    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+    assert holders(KEY, paths.data_dir()) == []
 
 
 @pytest.mark.parametrize(

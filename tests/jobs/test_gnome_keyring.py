@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.resting import holders
+
 pytestmark = pytest.mark.services
 PAIJOB = str(Path(sys.executable).with_name("paijob"))
 VALUE = "canary-of-the-keyring"
@@ -79,8 +81,7 @@ def test_a_secret_in_the_keyring_rests_nowhere_else(desktop: Path, isolated_home
     code, said = paijob("retry", "opens", "--wait")
     assert code == 0, said
     assert list(desktop.rglob("*.keyring"))
-    files = [path for path in isolated_home.rglob("*") if path.is_file()]
-    assert [path for path in files if VALUE.encode() in path.read_bytes()] == []
+    assert holders(VALUE, isolated_home) == []
     code, said = paijob("doctor")
     assert "SecretService" in said
     assert paijob("secret", "rm", "hf")[0] == 0

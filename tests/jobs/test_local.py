@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from paijupyter.package import LocalStore, snapshot
+from tests.resting import holders
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 CANARY = "c4n4ry-of-the-real-thing"
@@ -80,11 +81,7 @@ async def test_a_failure_is_explained_with_metrics_outputs_and_masked_logs(folde
     assert "worker-0/model.txt" in [each["path"] for each in ended["outputs"]]
     text = "".join(frame["text"] for frame in frames)
     assert "token is" in text and CANARY not in text
-    data, runtime = folders
-    for folder in (data, runtime):
-        assert not [
-            path for path in folder.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()
-        ]
+    assert not holders(CANARY, *folders)
 
 
 async def test_a_running_job_outlives_the_service_and_is_stopped_by_the_next(folders, tmp_path, kit):

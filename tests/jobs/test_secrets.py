@@ -5,23 +5,18 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from pathlib import Path
 
 import pytest
 
 from paijupyter.errors import Conflict, InvalidDocument, MissingExtra, PaiJupyterError
 from paijupyter.jobs.secrets import Given, SecretStore, masked, problems_of
+from tests.resting import holders
 
 CANARY = "c4n4ry-s3cr3t-" + "x" * 8
 
 
 def found_in(*folders) -> list[str]:
-    return [
-        str(path)
-        for folder in folders
-        for path in Path(folder).rglob("*")
-        if path.is_file() and CANARY.encode() in path.read_bytes()
-    ]
+    return [str(path) for path in holders(CANARY, *folders)]
 
 
 @pytest.mark.asyncio

@@ -25,6 +25,7 @@ from paijupyter.client.sources import Origin
 from paijupyter.errors import PaiJupyterError, UsageProblem
 from tests.openpai import faults
 from tests.openpai.server import OpenPai
+from tests.resting import holders
 
 
 def profile(server: OpenPai, **more: Any) -> Profile:
@@ -281,8 +282,7 @@ def test_the_verb_login_through_the_engine(openpai, ring, monkeypatch):
     assert "revoke it at" in run("login", "pai", "--forget").text
     assert json.loads(ring.read_text()) == {}
     data = Path(os.environ["PAIJUPYTER_DATA_DIR"])
-    found = [each for each in data.rglob("*") if each.is_file() and token.encode() in each.read_bytes()]
-    assert not found, "the token rests in the keyring only"
+    assert not holders(token, data), "the token rests in the keyring only"
 
 
 @pytest.mark.asyncio

@@ -11,6 +11,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
 from tests.openpai.server import OpenPai
+from tests.resting import holders
 
 PASSWORD = "c4n4ry-password"
 
@@ -53,5 +54,4 @@ def test_a_login_in_a_cell_leaves_nothing_in_the_notebook(
     history = repr(list(shell.history_manager.get_range(raw=True, output=True)))
     for secret in (PASSWORD, *tokens):
         assert secret not in shown + history + repr(shell.user_ns)
-        files = [path for path in isolated_home.rglob("*") if path.is_file()]
-        assert not [path for path in files if secret.encode() in path.read_bytes()]
+        assert not holders(secret, isolated_home)

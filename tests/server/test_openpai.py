@@ -15,6 +15,7 @@ from tornado.httpclient import HTTPClientError
 from paijupyter import paths
 from paijupyter.client import start
 from tests.openpai.records import recorded
+from tests.resting import holders
 
 V2 = ("paijupyter", "openpai", "api", "v2")
 USER = getpass.getuser()
@@ -203,12 +204,7 @@ async def test_a_posted_secret_rests_nowhere(ask, submit):
     await submit("secret", "test '<% $secrets.word %>' = canary-$((4 + 1))up3r && echo <% $secrets.word %>")
     job = await until(ask, "secret", "SUCCEEDED", "FAILED")
     assert job["jobStatus"]["state"] == "SUCCEEDED"
-    found = [
-        path
-        for path in paths.data_dir().rglob("*")
-        if path.is_file() and b"canary-5up3r" in path.read_bytes()
-    ]
-    assert not found
+    assert not holders("canary-5up3r", paths.data_dir())
 
 
 @pytest.mark.parametrize(
