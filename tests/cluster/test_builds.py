@@ -37,14 +37,15 @@ USE = "python3 -c 'import demo_wheel; print(demo_wheel.SAYS)'; id -u"
 
 
 class Index(http.server.SimpleHTTPRequestHandler):
-    """Serves wheels; the slow one only once it may go."""
+    """Serves wheels; the slow one byte by byte until it may go: pip gives up on silence."""
 
     go = threading.Event()
 
-    def do_GET(self) -> None:
+    def copyfile(self, source: Any, outputfile: Any) -> None:
         if "slow" in self.path:
-            self.go.wait(LONG)
-        super().do_GET()
+            while not self.go.wait(1):
+                outputfile.write(source.read(1))
+        super().copyfile(source, outputfile)
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -240,7 +241,11 @@ async def test_an_engine_killed_at_any_step_of_a_build_loses_nothing(site: Site,
             final = await watch.final(each, 900)
             assert final.state == "succeeded", (point, final)
             log = (await log_of(backend, each, "worker-0")).decode()
-            assert log.count("Successfully installed") == 1, (point, log)
+            # What others share may be built by the time that it is asked for.
+            assert log.count("Successfully installed") == 1 or (point in shared and "Success" not in log), (
+                point,
+                log,
+            )
             assert log.count("[paijupyter] The task begins, in the image ") == 1, (point, log)
             assert log.endswith(" is installed\n") and log.count(" is installed\n") == 1, (point, log)
             assert len(site.of("pods", each)) == 1, point
