@@ -109,7 +109,9 @@ class Hadoop:
 
     def write(self, path: str, content: bytes, permission: str = "644") -> None:
         """Write a file of the superuser's."""
-        with self._asked("PUT", path, op="CREATE", noredirect="true", permission=permission) as answer:
+        with self._asked(
+            "PUT", path, op="CREATE", overwrite="true", noredirect="true", permission=permission
+        ) as answer:
             place = quote(json.load(answer)["Location"], safe=string.punctuation)
         urllib.request.urlopen(urllib.request.Request(place, content, method="PUT"), timeout=60).close()
 
@@ -122,11 +124,6 @@ class Hadoop:
         """Return the content of a file."""
         with self._asked("GET", path, op="OPEN") as answer:
             return bytes(answer.read())
-
-    def truncate(self, path: str, size: int) -> None:
-        """Cut a file short."""
-        with self._asked("POST", path, op="TRUNCATE", newlength=str(size)) as answer:
-            answer.read()
 
     def _run(self, name: str, program: str) -> None:
         with (self._root / f"{name}.log").open("ab") as log:
