@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ async def _long_log(server: Connection, url: str, home: Path) -> tuple[int, floa
     """Return how many bytes of a log were copied rightly, and by how many MB memory grew meanwhile."""
     name, digest = _told(server, "log", "job-1999")
     client = OpenPaiClient(url, token=lambda: os.environ["PAIJUPYTER_TOKEN_BENCH"], budget=Budget(1000))
-    log = TaskLog(client, list_path(f"/jobs/{name}", 0, "worker", 0, 0), home)
+    log = TaskLog(client, partial(list_path, f"/jobs/{name}", 0, "worker", 0), home)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     await log.read(final=False, turn=Turn.PERSON)
     await log.read(final=True, turn=Turn.PERSON)
