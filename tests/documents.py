@@ -6,7 +6,12 @@ import json
 
 
 def document(
-    *commands: str, name: str = "hello", instances: int = 1, cpu: int = 1, memory: int = 100, ports: str = ""
+    *commands: str,
+    name: str = "hello",
+    instances: int = 1,
+    cpu: float = 1,
+    memory: int = 100,
+    ports: str = "",
 ) -> str:
     """Return it as text; ``memory`` is in MB, ``ports`` are labels with counts: ``web: 2``."""
     more = f", ports: {{{ports}}}" if ports else ""

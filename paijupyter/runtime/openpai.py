@@ -72,9 +72,8 @@ def _send_outputs(spec: "Spec", log: StandardOutput) -> None:
     elif not spec.get("kept"):
         count = sum(len(names) for _, _, names in os.walk(spec["output"]))
         if count:
-            log.note(
-                "Outputs end with this task: %d files. Declare them, and give the profile a way." % count
-            )
+            words = "1 file" if count == 1 else "%d files" % count
+            log.note("Outputs end with this task: %s. Declare them, and give the profile a way." % words)
 
 
 def own_spec(spec: "Spec", run: str, variables: "Mapping[str, str]") -> "Spec":

@@ -21,6 +21,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.documents import document
 from tests.home import end_engines, places, until
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
@@ -28,19 +29,6 @@ HERE = Path(sys.executable)
 TOKEN = "a-token-for-tests"  # not a secret: the server lives as long as a test
 SECONDS = 60.0
 PATIENCE = 150_000  # milliseconds for a page to load on a machine that has much else to do
-DOCUMENT = """\
-protocolVersion: 2
-name: {name}
-type: job
-prerequisites:
-  - {{name: image, type: dockerimage, uri: python}}
-taskRoles:
-  worker:
-    instances: {instances}
-    dockerImage: image
-    resourcePerInstance: {{cpu: {cpu}, memoryMB: 64, gpu: 0}}
-    commands: [{command}]
-"""
 
 SAVED = """async workspace => {
   const { serviceManager, shell } = window.jupyterapp;
@@ -261,9 +249,9 @@ class Lab:
 
     def submit(self, name: str, command: str, *, instances: int = 1, cpu: float = 0) -> str:
         """Submit a job of a command; return its id."""
-        document = DOCUMENT.format(name=name, command=json.dumps(command), instances=instances, cpu=cpu)
+        text = document(command, name=name, instances=instances, cpu=cpu, memory=64)
         context = {"folder": "", "python": sys.executable}
-        return str(self.post("jobs", {"document": document, "context": context})["id"])
+        return str(self.post("jobs", {"document": text, "context": context})["id"])
 
     def get(self, path: str) -> Any:
         """Ask the job server."""

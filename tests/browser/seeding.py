@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.browser.lab import DOCUMENT
+from tests.documents import document
 
 _DIGITS = "234567abcdefghijklmnopqrstuvwxyz"  # as in ids of jobs: base32, in the order of their code points
 _FACTS = ("document.yaml", "submitted.yaml", "commands.json")
-_NAP = "echo lr {{lr}}; while [ ! -e {go} ]; do sleep 0.2; done"
+_NAP = "echo lr {lr}; while [ ! -e GO ]; do sleep 0.2; done"
 
 
 def copy_back(data: Path, job: str, count: int, apart: timedelta) -> list[str]:
@@ -48,8 +48,7 @@ def copy_back(data: Path, job: str, count: int, apart: timedelta) -> list[str]:
 
 def sweep(lab: Any, name: str, count: int) -> str:
     """Submit a group whose jobs wait for the file ``go`` in the server's folder; return its id."""
-    command = json.dumps(_NAP.format(go=lab.root / "go"))
-    template = DOCUMENT.format(name=name, command=command, instances=1, cpu=0)
+    template = document(_NAP.replace("GO", str(lab.root / "go")), name=name, cpu=0, memory=64)
     experiments = {"experiments": {str(each): {"lr": each / 10} for each in range(1, count + 1)}}
     request = {
         "template": template,

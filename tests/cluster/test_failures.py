@@ -360,6 +360,19 @@ async def test_a_task_that_fills_its_nodes_disk_is_told_so(bench: Bench) -> None
     assert change.state == "waiting"
 
 
+def take(bench: Bench, slot: str, **more: str) -> None:
+    """Make a pod of somebody else's that needs the only place of a kind."""
+    container = {
+        "name": "main",
+        "image": bench.facts.images["busybox"],
+        "command": ["true"],
+        "resources": {"limits": {slot: "1"}},
+    }
+    spec = {"restartPolicy": "Never", "containers": [container], **more}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": spec}
+    bench.cluster.apply(bench.namespace, pod)
+
+
 @pytest.mark.asyncio
 async def test_a_preempted_job_says_that_it_made_room(bench: Bench) -> None:
     """A pod of higher priority takes the only place of a kind that no other test uses."""
@@ -375,15 +388,7 @@ async def test_a_preempted_job_says_that_it_made_room(bench: Bench) -> None:
         job = bench.job("if [ $PAI_ATTEMPT = 0 ]; then sleep 600; fi")
         async with bench.submitted(job, resources={slot: 1}) as watch:
             await watch.until(job, lambda each: each.state == "running", PATIENCE)
-            container = {
-                "name": "main",
-                "image": bench.facts.images["busybox"],
-                "command": ["true"],
-                "resources": {"limits": {slot: "1"}},
-            }
-            spec = {"restartPolicy": "Never", "priorityClassName": bench.namespace, "containers": [container]}
-            first = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "first"}, "spec": spec}
-            bench.cluster.apply(bench.namespace, first)
+            take(bench, slot, priorityClassName=bench.namespace)
             change = await watch.final(job, PATIENCE)
             task = watch.tasks(job, attempt=0)["worker-0"]
         assert (task.state, task.reason) == ("failed", "preempted")
@@ -403,20 +408,8 @@ async def test_a_system_pod_that_needs_the_place_is_not_the_users_fault(bench: B
         job = bench.job("if [ $PAI_ATTEMPT = 0 ]; then sleep 600; fi")
         async with bench.submitted(job, resources={slot: 1}) as watch:
             await watch.until(job, lambda each: each.state == "running", PATIENCE)
-            container = {
-                "name": "main",
-                "image": bench.facts.images["busybox"],
-                "command": ["true"],
-                "resources": {"limits": {slot: "1"}},
-            }
-            spec = {
-                "restartPolicy": "Never",
-                "priorityClassName": "system-node-critical",
-                "nodeName": NODE,  # past the scheduler, as the pods of a node itself are
-                "containers": [container],
-            }
-            critical = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "critical"}, "spec": spec}
-            bench.cluster.apply(bench.namespace, critical)
+            # Past the scheduler, as the pods of a node itself are.
+            take(bench, slot, priorityClassName="system-node-critical", nodeName=NODE)
             change = await watch.final(job, PATIENCE)
             task = watch.tasks(job, attempt=0)["worker-0"]
         assert (task.state, task.reason) == ("failed", "evicted")

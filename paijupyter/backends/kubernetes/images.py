@@ -84,8 +84,12 @@ def _named(pod: Pod, asked: Asked) -> str:
     """Return the image that is meant: not that of the container where one of its volumes is an image."""
     own = pod.container.image or asked.image
     found = re.search(r'(?:image|reference) "([^"]+)"', pod.container.message)
-    # A node writes the whole name: that of `python:3` ends with it.
-    return own if found is None or found[1].endswith(own) else found[1]
+    # A node writes the whole name: that of `python:3` ends with it, that of `python` with `:latest`.
+    return (
+        own
+        if found is None or found[1].removesuffix(":latest").endswith(own.removesuffix(":latest"))
+        else found[1]
+    )
 
 
 def of_image(pod: Pod, events: Sequence[Event], asked: Asked) -> Finding | None:

@@ -181,6 +181,9 @@ def test_the_image_of_a_volume_is_not_that_of_the_task() -> None:
         f"reference {there}: 10.77.0.1:5000/nosuch:1: not found",
     )
     assert found.message.startswith("image `10.77.0.1:5000/nosuch:1` does not exist in its registry")
+    own = sample("wrong-tag")["pod"]["status"]["containerStatuses"][0]["image"]
+    found = waiting("ErrImagePull", f'Back-off pulling image "docker.io/library/{own}": not found')
+    assert found.message.startswith(f"image `{own}` does not exist")
     found = waiting(
         "CreateContainerError",
         'failed to mount image volume: ImageVolumeMountFailed: failed to ensure image subpath "nosuch" in '

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from doing import backend_on, running, scripted, simple, until
-from staging import log_of, watching
+from staging import Watch, log_of, watching
 
 from paijupyter.backends.base import Job, Place
 from paijupyter.backends.openpai import logs
+from paijupyter.backends.openpai.backend import OpenPaiBackend
 from tests.openpai import faults
 from tests.openpai.answers import Answer, html, of_json
 from tests.openpai.server import OpenPai
@@ -41,6 +42,16 @@ def copy_of(job: Job, attempt: int = 0) -> bytes:
     return file.read_bytes() if file.exists() else b""
 
 
+async def with_a_line(
+    openpai: OpenPai, backend: OpenPaiBackend, watch: Watch, place: Place, line: bytes = b"first\n"
+) -> Job:
+    """A job that runs and has printed something, which is here by now."""
+    job = await running(openpai, backend, watch, simple(place))
+    scripted(openpai, job).log("worker", 0, line)
+    await until(lambda: copy_of(job) == line)
+    return job
+
+
 def make_gone(openpai: OpenPai, how: str) -> str:
     """Let all logs be gone; return the words for it."""
     path, what, words = GONE[how]
@@ -56,9 +67,7 @@ async def test_while_the_job_runs(
 ) -> None:
     """O30: the state says so, other jobs are followed all the same, and no line is lost once it is back."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = await running(openpai, backend, watch, simple(place))
-        scripted(openpai, job).log("worker", 0, b"first\n")
-        await until(lambda: copy_of(job) == b"first\n")
+        job = await with_a_line(openpai, backend, watch, place)
         words = make_gone(openpai, how)
         scripted(openpai, job).log("worker", 0, b"second\n")
         change = await watch.until(job, lambda change: change.message.startswith(UNREAD))
@@ -83,9 +92,7 @@ async def test_after_the_end_of_the_job(
 ) -> None:
     """O30: it ends as it did; who reads gets what there is, and the rest where it can be had later."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = await running(openpai, backend, watch, simple(place))
-        scripted(openpai, job).log("worker", 0, b"first\n")
-        await until(lambda: copy_of(job) == b"first\n")
+        job = await with_a_line(openpai, backend, watch, place)
         with openpai.lock:
             words = make_gone(openpai, how)
             scripted(openpai, job).log("worker", 0, b"second\n").succeed()
@@ -140,9 +147,7 @@ async def test_a_node_is_lost_and_the_job_goes_on_elsewhere(
 ) -> None:
     """O30, O21: what was read of the attempt there stays; nothing is wrong with the next one's log."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = await running(openpai, backend, watch, simple(place))
-        scripted(openpai, job).log("worker", 0, b"on the lost node\n")
-        await until(lambda: copy_of(job) == b"on the lost node\n")
+        job = await with_a_line(openpai, backend, watch, place, b"on the lost node\n")
         openpai.fault("GET", r"/attempts/0/.*/logs$", times=None, instead=faults.bad_gateway())
         openpai.expire_logs()
         await watch.until(job, lambda change: change.message.startswith(UNREAD))
@@ -166,9 +171,7 @@ async def test_a_job_that_ends_with_its_node(
     openpai: OpenPai, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = await running(openpai, backend, watch, simple(place))
-        scripted(openpai, job).log("worker", 0, b"first\n")
-        await until(lambda: copy_of(job) == b"first\n")
+        job = await with_a_line(openpai, backend, watch, place)
         with openpai.lock:
             make_gone(openpai, "502")
             scripted(openpai, job).log("worker", 0, b"unseen\n").fail(-1001)
@@ -185,9 +188,7 @@ async def test_the_older_file_is_cut_after_lines_were_lost(
 ) -> None:
     """Where lines are missing is said once, and what the server still has comes once."""
     async with backend_on(openpai, place, monkeypatch) as backend, watching(backend) as watch:
-        job = await running(openpai, backend, watch, simple(place))
-        scripted(openpai, job).log("worker", 0, b"first\n" * 20)
-        await until(lambda: copy_of(job) == b"first\n" * 20)
+        job = await with_a_line(openpai, backend, watch, place, b"first\n" * 20)
         second = b"".join(b"second %04d\n" % number for number in range(1000))
         with openpai.lock:
             remote = scripted(openpai, job)

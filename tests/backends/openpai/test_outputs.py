@@ -77,7 +77,7 @@ async def test_what_nothing_brings_home_is_said(
     async with backend_on(cluster.server, place, monkeypatch) as backend, watching(backend) as watch:
         await backend.submit(job, {})
         assert (await watch.final(job)).state == "succeeded"
-        assert b"Outputs end with this task: 1 files." in await log_of(backend, job, "worker-0")
+        assert b"Outputs end with this task: 1 file." in await log_of(backend, job, "worker-0")
 
 
 @pytest.mark.asyncio
