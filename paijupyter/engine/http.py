@@ -99,7 +99,7 @@ class RouteHandler(tornado.web.RequestHandler):
         if self._received > self._limit:
             self._raw.clear()
             if self._pipe is not None:
-                self._pipe.break_off()
+                self._pipe.close()
         elif self._pipe is not None:
             await self._pipe.feed(chunk)
         else:
@@ -160,7 +160,7 @@ class RouteHandler(tornado.web.RequestHandler):
         try:
             return await route.handler(self._call)
         finally:
-            pipe.break_off()
+            pipe.close()
 
     def _send(self, reply: Reply) -> None:
         self.set_status(reply.status)

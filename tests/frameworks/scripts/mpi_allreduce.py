@@ -1,5 +1,7 @@
 """Two ranks of one mpirun fit a line; gradients meet in an allreduce."""
 
+import sys
+
 from mpi4py import MPI
 from pai_tasks import rank_and_world, shard
 
@@ -18,8 +20,8 @@ for _ in range(100):
     total = [world.allreduce(value) for value in sums]
     slope -= 0.6 * total[0] / total[3]
     offset -= 0.6 * total[1] / total[3]
-print(
-    f"mpi {MPI.Get_library_version()[:15]} rank {world.rank} of {world.size} loss {total[2] / total[3]:.2e}",
-    end=" ",
+# The ranks share an output: only a line written at once cannot get between the halves of another's.
+sys.stdout.write(
+    f"mpi {MPI.Get_library_version()[:15]} rank {world.rank} of {world.size} loss {total[2] / total[3]:.2e}"
+    f" weights {[slope, offset]}\n"
 )
-print(f"weights {[slope, offset]}", flush=True)
