@@ -37,14 +37,28 @@ class Answer:
     """What a server answered.
 
     Attributes:
+        asked: method and path of the call.
         status: HTTP status, below 300.
         body: all of it.
         headers: by their names in small letters.
     """
 
+    asked: str
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def json(self) -> Any:
+        """Return the value that the body holds.
+
+        Raises:
+            PaiError: it is no JSON, so this is no OpenPAI server's answer.
+        """
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            kind = self.headers.get("content-type", "").partition(";")[0] or "nothing"
+            raise PaiError(0, "NotOpenPai", f"it answers {self.asked} with {kind}") from None
 
 
 class OpenPaiClient:
@@ -107,11 +121,7 @@ class OpenPaiClient:
             method, path, query=query, body=body, content_type=content_type, login=login,
             turn=turn, timeout=timeout,
         )  # fmt: skip
-        try:
-            return json.loads(answer.body)
-        except ValueError:
-            kind = answer.headers.get("content-type", "").partition(";")[0] or "nothing"
-            raise PaiError(0, "NotOpenPai", f"it answers {method} {path} with {kind}") from None
+        return answer.json()
 
     async def ask(
         self,
@@ -208,9 +218,9 @@ class OpenPaiClient:
                 raise _no_answer(error) from error
             if response.length:
                 raise PaiError(0, "Cut", "the answer was cut off before its end")
-            return Answer(
-                response.status, body, {name.lower(): value for name, value in response.headers.items()}
-            )
+            asked = f"{method} {url.removeprefix(self.rest_url + API).partition('?')[0]}"
+            found = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(asked, response.status, body, found)
 
     def _open(
         self,
