@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.lab import processes
+from tests.cluster.lab import network, processes
 from tests.cluster.lab.leftovers import leftovers, mounts
 
 STUBBORN = (
@@ -54,6 +54,12 @@ def test_a_process_of_somebody_else_is_left_alone(state: Path) -> None:
     finally:
         other.send_signal(signal.SIGKILL)
         other.wait()
+
+
+def test_a_machine_without_a_packet_filter_has_no_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop, and a look at what is left, come before the lab has installed anything."""
+    monkeypatch.setattr(network, "PROGRAMS", "/nowhere")
+    assert not any("rule" in line for line in network.left())
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("mount"), reason="mounts need root")

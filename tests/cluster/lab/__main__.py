@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from tests.cluster.lab import lifecycle, needs
 from tests.cluster.lab.images import IMAGES
-from tests.cluster.lab.places import LabError
+from tests.cluster.lab.places import PROGRAMS, LabError
 
 
 def main() -> int:
@@ -26,6 +26,7 @@ def main() -> int:
     verbs.add_parser("image", help="make one more image").add_argument("name", choices=list(IMAGES))
     verbs.add_parser("with", help="run a command while a lab runs").add_argument("command", nargs="+")
     asked = parser.parse_args()
+    os.environ["PATH"] = PROGRAMS
     try:
         return _VERBS[asked.verb](asked)
     except LabError as problem:

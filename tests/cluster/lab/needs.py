@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 from tests.cluster.lab.build import go, missing
-from tests.cluster.lab.places import LabError
+from tests.cluster.lab.places import PROGRAMS, LabError
 from tests.cluster.lab.processes import run
 
-_PATHS = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/lib/cni:/opt/cni/bin"
+_PATHS = f"{PROGRAMS}:/usr/lib/cni:/opt/cni/bin"
 # A file that shows that a package of Debian is there.
 _PACKAGES = {
     "runc": "runc",

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
-from tests.cluster.lab.places import API_PORT, API_SERVICE, BRIDGE, GATEWAY, NODE, PODS, STATE, LabError
+from tests.cluster.lab.places import (
+    API_PORT,
+    API_SERVICE,
+    BRIDGE,
+    GATEWAY,
+    NODE,
+    PODS,
+    PROGRAMS,
+    STATE,
+    LabError,
+)
 from tests.cluster.lab.processes import run
 
 _HOSTS = Path("/etc/hosts")
@@ -67,7 +78,10 @@ def left() -> list[str]:
 
 
 def _iptables(action: str) -> int:
-    return subprocess.run(["iptables", "-w", "-t", "nat", action, *_RULE], capture_output=True).returncode
+    program = shutil.which("iptables", path=PROGRAMS)
+    if not program:
+        return 1  # a machine without it has no rule of ours
+    return subprocess.run([program, "-w", "-t", "nat", action, *_RULE], capture_output=True).returncode
 
 
 def _configure() -> None:

@@ -12,6 +12,9 @@ CACHE = (
 )
 """What is made once: programs and images. Read when imported: tests have homes of their own."""
 
+PROGRAMS = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+"""Where the system's programs are: a user's PATH may be without the administrator's."""
+
 STATE = Path("/var/lib/paijupyter-lab")
 """All that a running lab writes; gone after a stop."""
 
