@@ -149,7 +149,7 @@ VERBS: tuple[Verb, ...] = (
     EXPORT_VERB,
     Verb(
         "pull",
-        "Bring the outputs of a job into a folder.",
+        "Bring the outputs of a job into a folder; files of these names there are replaced.",
         (
             REF,
             Option("--to", "Folder they go to", metavar="DIR", default="<job name> in this folder"),

@@ -98,16 +98,16 @@ def name(pattern: str, longest: int, words: str) -> Shape:
     return check
 
 
-def many(shape: Shape, least: int = 0) -> Shape:
-    """Want a list of so many."""
+def many(shape: Shape, *, filled: bool = False) -> Shape:
+    """Want a list; ``filled`` says that something must be in it."""
 
     def check(found: Findings, path: str, value: Any) -> None:
         if not isinstance(value, list):
             hint = "Write it as a list: one `- ` per item." if is_text(value) else ""
             found.error("type", path, f"`{dotted(path)}` must be a list; it is {kind_of(value)}.", hint)
             return
-        if len(value) < least:
-            found.error("too-few", path, f"`{dotted(path)}` must have at least {least} item.")
+        if filled and not value:
+            found.error("too-few", path, f"`{dotted(path)}` must not be empty.")
         for index, item in enumerate(value):
             shape(found, pointer(path, index), item)
 
@@ -147,14 +147,14 @@ def record(members: Mapping[str, Shape], required: tuple[str, ...] = (), *, othe
     return check
 
 
-def table(pattern: str, words: str, shape: Shape, least: int = 0) -> Shape:
-    """Want a mapping whose keys are names of the user's, of a pattern."""
+def table(pattern: str, words: str, shape: Shape, *, filled: bool = False) -> Shape:
+    """Want a mapping whose keys are names of the user's, of a pattern; something is in it if ``filled``."""
 
     def check(found: Findings, path: str, value: Any) -> None:
         if not mapping(found, path, value):
             return
-        if len(value) < least:
-            found.error("too-few", path, f"`{dotted(path)}` must have at least {least} entry.")
+        if filled and not value:
+            found.error("too-few", path, f"`{dotted(path)}` must not be empty.")
         for key, item in value.items():
             if not re.fullmatch(pattern, key):
                 found.error("name", pointer(path, key), f"`{key}` in `{dotted(path)}` must be {words}.")

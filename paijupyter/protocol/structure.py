@@ -72,6 +72,7 @@ def _command(found: Findings, path: str, value: Any) -> None:
         found.error("type", path, message, "Put quotes around it.")
 
 
+_COMMANDS = many(_command, filled=True)
 _VERSION = one_of(2, "2")
 _NAME = name("[a-zA-Z0-9_-]+", 255, "letters, digits, `_` and `-`")
 _BASE = {
@@ -95,7 +96,7 @@ _RESOURCES = record(
         "cpu": whole(),
         "memoryMB": whole(),
         "gpu": whole(),
-        "ports": table(_KEY, _KEY_WORDS, whole(), least=1),
+        "ports": table(_KEY, _KEY_WORDS, whole(), filled=True),
     },
     ("cpu", "memoryMB", "gpu"),
 )
@@ -112,16 +113,16 @@ _TASK_ROLE = record(
         "script": text,
         "extraContainerOptions": record({"shmMB": whole(), "infiniband": true_or_false}, others=True),
         "resourcePerInstance": _RESOURCES,
-        "commands": many(_command, least=1),
+        "commands": _COMMANDS,
     },
     ("dockerImage", "resourcePerInstance", "commands"),
 )
-_DEPLOYED_ROLE = record({"preCommands": many(_command, least=1), "postCommands": many(_command, least=1)})
+_DEPLOYED_ROLE = record({"preCommands": _COMMANDS, "postCommands": _COMMANDS})
 _DEPLOYMENT = record(
     {
         "protocolVersion": _VERSION,
         "name": _NAME,
-        "taskRoles": table(_KEY, _KEY_WORDS, _DEPLOYED_ROLE, least=1),
+        "taskRoles": table(_KEY, _KEY_WORDS, _DEPLOYED_ROLE, filled=True),
     },
     ("name", "taskRoles"),
     others=True,
@@ -134,12 +135,12 @@ _PROTOCOL = record(
         "version": text_or_number,
         "contributor": text,
         "description": text,
-        "prerequisites": many(_prerequisite, least=1),
+        "prerequisites": many(_prerequisite, filled=True),
         "parameters": any_mapping,
         "secrets": _secrets,
         "jobRetryCount": whole(0),
-        "taskRoles": table(_KEY, _KEY_WORDS, _TASK_ROLE, least=1),
-        "deployments": many(_DEPLOYMENT, least=1),
+        "taskRoles": table(_KEY, _KEY_WORDS, _TASK_ROLE, filled=True),
+        "deployments": many(_DEPLOYMENT, filled=True),
         "defaults": record({"deployment": text}, others=True),
         "extras": any_mapping,
     },

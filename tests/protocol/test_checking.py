@@ -333,6 +333,21 @@ def test_plugin_parameters_have_a_renderer_of_their_own(minimal: Make) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "dotted"),
+    [
+        ("/taskRoles/worker/commands", [], "taskRoles.worker.commands"),
+        ("/taskRoles", {}, "taskRoles"),
+        ("/prerequisites", [], "prerequisites"),
+        ("/deployments", [], "deployments"),
+    ],
+)
+def test_what_needs_something_in_it_says_so(minimal: Make, path: str, value: Any, dotted: str) -> None:
+    assert (path, "too-few", f"`{dotted}` must not be empty.") in [
+        (found.path, found.code, found.message) for found in errors(problems_of(minimal({path: value})))
+    ]
+
+
 # --- extras.paijupyter
 
 
