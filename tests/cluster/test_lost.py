@@ -83,19 +83,32 @@ async def test_a_container_that_ends_again_and_again_is_said(bench: Bench) -> No
 
 
 @pytest.mark.asyncio
-async def test_a_claim_that_nobody_fills_is_said(bench: Bench) -> None:
-    """The claim is there, and no volume for it."""
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": "paijupyter-test-none",
-        "resources": {"requests": {"storage": "1Gi"}},
-    }
+@pytest.mark.parametrize(
+    ("storage_class", "says", "advises"),
+    [
+        (
+            {"storageClassName": "paijupyter-test-none"},
+            '"paijupyter-test-none" not found',
+            "storage class that there is",
+        ),
+        ({}, "no storage class is set", "with a storage class"),
+    ],
+    ids=["unknown class", "no class"],
+)
+async def test_a_claim_that_nobody_fills_is_said(
+    bench: Bench, storage_class: dict[str, str], says: str, advises: str
+) -> None:
+    """The claim is there, and no volume for it: which one, and why, is told by its own events."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **storage_class}
     claim: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": spec}
     bench.cluster.apply(bench.namespace, {**claim, "metadata": {"name": "empty"}})
     job = bench.job("true")
     async with bench.submitted(job, storages={"data": {"pvc": "empty", "default": True}}) as watch:
-        change = await watch.until(job, lambda each: each.message.startswith("Stuck since"), PATIENCE)
-        assert "claim has no volume yet" in change.message and "kubectl describe pvc" in change.message
+        change = await watch.until(
+            job, lambda each: each.message.startswith("Stuck since") and says in each.message, PATIENCE
+        )
+        assert "its volume claim `empty` has no volume yet" in change.message
+        assert advises in change.message and "kubectl get storageclass" in change.message
 
 
 @pytest.mark.asyncio

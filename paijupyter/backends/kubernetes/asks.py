@@ -40,6 +40,8 @@ async def learn_why(events: Events, transport: KubeTransport, attempt: Attempt) 
     """
     try:
         attempt.events.update(await events.of(attempt.unexplained[:_AT_ONCE]))
+        for claim in attempt.unbound[:_AT_ONCE]:
+            attempt.claims[claim] = await events.of_claim(claim)
         units = {job.unit for job in attempt.jobs.values() if job.suspended}
         attempt.queue.update(await queues.why_waiting(transport, units))
     except KubeError as error:

@@ -47,6 +47,7 @@ class Attempt:
         pods: by task key, the pod that counts.
         jobs: by role, the Job that makes its pods.
         events: by uid of a pod or Job, as far as they were fetched.
+        claims: the events of volume claims by their name.
         queue: by uid of what a queue admits, why it does not.
         ending: whether the job was decided or told to stop.
         statuses: by task key, as of the last look.
@@ -58,6 +59,7 @@ class Attempt:
         self.pods: dict[str, Pod] = {}
         self.jobs: dict[str, KubeJob] = {}
         self.events: dict[str, Sequence[Event]] = {}
+        self.claims: dict[str, Sequence[Event]] = {}
         self.queue: dict[str, str] = {}
         self.ending = False
         self.statuses = {
@@ -199,6 +201,12 @@ class Attempt:
                 found.setdefault((status.role, "Job", ""), job.uid)
         return list(found.values())
 
+    @property
+    def unbound(self) -> list[str]:
+        """The names of the volume claims that pods may wait for."""
+        waiting = [pod for pod in self.live_pods if explain.may_wait_for_volume(pod)]
+        return sorted({claim for pod in waiting for claim in pod.claims})
+
     # One task
 
     def _status(self, key: str, role: str, index: int, past: bool, now: float) -> TaskStatus:
@@ -224,7 +232,8 @@ class Attempt:
                 message = self._silence(pod, now)
                 return replace(base, state="running", reason="", message=message, started_at=started)
             return replace(base, reason="starting", started_at=started)
-        events = self.events.get(pod.uid) or self._events_alike(pod)
+        events = list(self.events.get(pod.uid) or self._events_alike(pod))
+        events += (event for claim in pod.claims for event in self.claims.get(claim, ()))
         finding = explain.of_pod(pod, events, self._asked.get(role, Asked()))
         return self._waiting_task(base, finding, pod.waits_since, now)
 

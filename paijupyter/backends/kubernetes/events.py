@@ -25,13 +25,14 @@ _All = Mapping[str, Sequence[Event]]
 
 
 class Events:
-    """Tells the events of pods and Jobs of a profile's namespace."""
+    """Tells the events of pods, Jobs and volume claims of a profile's namespace."""
 
     def __init__(self, transport: KubeTransport) -> None:
         self._transport = transport
         self._asked: deque[float] = deque()
         self._all: asyncio.Task[_All] | None = None
         self._all_at = 0.0
+        self._claims: dict[str, tuple[float, asyncio.Task[Sequence[Event]]]] = {}
 
     async def of(self, uids: Sequence[str]) -> _All:
         """Return the events of objects by their uid, oldest first as the cluster has them.
@@ -54,8 +55,26 @@ class Events:
         found = await asyncio.shield(self._all)
         return {uid: found.get(uid, ()) for uid in uids}
 
+    async def of_claim(self, name: str) -> Sequence[Event]:
+        """Return the events of a volume claim; many jobs that wait for one ask for them once.
+
+        Raises:
+            KubeError: they cannot be had.
+        """
+        await self._transport.open()
+        known = self._claims.get(name)
+        if known is None or known[0] < time.monotonic() - FRESH:
+            which = f"involvedObject.kind=PersistentVolumeClaim,involvedObject.name={name}"
+            known = time.monotonic(), asyncio.create_task(self._few(which))
+            known[1].add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._claims[name] = known
+        return await asyncio.shield(known[1])
+
     async def _own(self, uid: str) -> Sequence[Event]:
-        page = await self._page({"fieldSelector": f"involvedObject.uid={uid}"})
+        return await self._few(f"involvedObject.uid={uid}")
+
+    async def _few(self, selector: str) -> Sequence[Event]:
+        page = await self._page({"fieldSelector": selector})
         return [event_of(each) for each in page.get("items") or ()]
 
     async def _list(self) -> _All:

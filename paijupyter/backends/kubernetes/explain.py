@@ -13,7 +13,7 @@ from dataclasses import replace
 from paijupyter.backends.kubernetes.facts import Condition, Pod
 from paijupyter.backends.kubernetes.findings import Asked, Event, Finding, newest, short
 from paijupyter.backends.kubernetes.images import of_image
-from paijupyter.backends.kubernetes.places import unschedulable
+from paijupyter.backends.kubernetes.places import unbound, unschedulable
 
 
 def of_pod(pod: Pod, events: Sequence[Event], asked: Asked) -> Finding:
@@ -23,6 +23,16 @@ def of_pod(pod: Pod, events: Sequence[Event], asked: Asked) -> Finding:
         if found is not None:
             return replace(found, message=short(found.message))
     return Finding("starting")
+
+
+def may_wait_for_volume(pod: Pod) -> bool:
+    """Say whether a pod has no node yet, perhaps because a volume claim of it has no volume.
+
+    Where volumes are made for the node that the scheduler has chosen, nothing in the pod tells of the wait.
+    """
+    condition = _unscheduled(pod)
+    said = "" if condition is None else f"{condition.reason} {condition.message}"
+    return bool(pod.claims) and not pod.node and (condition is None or "unbound" in said or "volumes" in said)
 
 
 def partial_gang(placed: int, total: int, gpus: int, waiting: str, finding: Finding) -> Finding:
@@ -71,6 +81,16 @@ def _gated(pod: Pod, _: Sequence[Event], __: Asked) -> Finding | None:
     if condition is None or condition.reason != "SchedulingGated":
         return None
     return Finding("queued", "it waits for its admission by a queue (scheduling gate)")
+
+
+def _unbound(pod: Pod, events: Sequence[Event], _: Asked) -> Finding | None:
+    """The scheduler does not say which claim has no volume, nor why; the claim's events do."""
+    if not may_wait_for_volume(pod):
+        return None
+    told = newest(events, "ProvisioningFailed", "FailedBinding", "ExternalProvisioning", "Provisioning")
+    # What is told of a claim that has its volume by now is of before.
+    is_old = _unscheduled(pod) is None and told is not None and told.at < pod.created_at
+    return None if told is None or is_old else unbound(told)
 
 
 def _unschedulable(pod: Pod, events: Sequence[Event], asked: Asked) -> Finding | None:
@@ -169,6 +189,7 @@ def _assigned(pod: Pod, _: Sequence[Event], __: Asked) -> Finding | None:
 
 _POD_RULES: tuple[_Rule, ...] = (
     _gated,
+    _unbound,
     _unschedulable,
     of_image,
     _config,

@@ -89,6 +89,7 @@ class Pod:
         gone: whether it was seen to vanish.
         main: name of the container that is the task.
         written: whether it is of a manifest of the user's, and so has no boot process.
+        claims: names of the volume claims that it mounts.
     """
 
     uid: str
@@ -110,6 +111,7 @@ class Pod:
     gone: bool = False
     main: str = "main"
     written: bool = False
+    claims: tuple[str, ...] = ()
 
     @property
     def ended(self) -> Ended | None:
@@ -212,6 +214,7 @@ def pod_of(data: Object) -> Pod:
         restarts_itself=(data.get("spec") or {}).get("restartPolicy") != "Never",
         main=_main(data),
         written=marks.get(labels.KIND) == labels.WRITTEN,
+        claims=_claims(data),
     )
 
 
@@ -277,6 +280,15 @@ def _indexes(text: Any) -> frozenset[int]:
         if first.isdigit():
             found.update(range(int(first), int(last or first) + 1))
     return frozenset(found)
+
+
+def _claims(data: Object) -> tuple[str, ...]:
+    volumes = (data.get("spec") or {}).get("volumes") or ()
+    return tuple(
+        str(each["persistentVolumeClaim"]["claimName"])
+        for each in volumes
+        if each.get("persistentVolumeClaim")
+    )
 
 
 def _conditions(status: Object, wanted: tuple[str, ...]) -> dict[str, Condition]:

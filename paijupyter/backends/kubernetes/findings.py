@@ -31,12 +31,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of an object; ``at`` is when it was last seen."""
+    """One event of an object.
+
+    Attributes:
+        at: when it was last seen.
+        about: name of the object.
+    """
 
     reason: str
     message: str
     at: float
     is_warning: bool = True
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,8 @@ def event_of(data: Object) -> Event:
     times = (series.get("lastObservedTime"), data.get("lastTimestamp"), data.get("eventTime"))
     at = next((found for found in map(seconds, times) if found is not None), 0.0)
     message = str(data.get("message") or data.get("note") or "")
-    return Event(str(data.get("reason") or ""), message, at, data.get("type") != "Normal")
+    about = str((data.get("involvedObject") or data.get("regarding") or {}).get("name") or "")
+    return Event(str(data.get("reason") or ""), message, at, data.get("type") != "Normal", about)
 
 
 def newest(events: Sequence[Event], *reasons: str) -> Event | None:

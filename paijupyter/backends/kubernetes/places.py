@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from paijupyter.backends.kubernetes.amounts import in_words
-from paijupyter.backends.kubernetes.findings import Asked, Finding
+from paijupyter.backends.kubernetes.findings import Asked, Event, Finding
 
 
 def unschedulable(said: str, asked: Asked) -> Finding:
@@ -32,6 +32,17 @@ def unschedulable(said: str, asked: Asked) -> Finding:
         advice,
         for_ever=all(for_ever for _, _, for_ever in causes),
     )
+
+
+def unbound(told: Event) -> Finding:
+    """Say why a volume claim has no volume, from the newest event of it."""
+    advice = f"See `kubectl describe pvc {told.about}`; who runs the cluster's storage can tell more."
+    if re.search(r'storageclass\S* "[^"]*" not found', told.message):
+        advice = "Make the claim anew with a storage class that there is: kubectl get storageclass."
+    elif "no storage class is set" in told.message:
+        advice = "Make the claim anew with a storage class (kubectl get storageclass), or ask for a volume."
+    message = f"its volume claim `{told.about}` has no volume yet: {told.message.strip()}"
+    return Finding("unschedulable", message, advice, for_ever=told.reason != "Provisioning")
 
 
 _CLAIM = "Create the claim, or correct its name in the profile's `storages`."

@@ -66,3 +66,18 @@ async def test_whoever_may_not_list_them_is_told(transport: KubeTransport, serve
     events = Events(transport)
     told = await asyncio.gather(*(events.of([str(each)]) for each in range(FEW + 2)), return_exceptions=True)
     assert [type(each) for each in told] == [KubeError] * (FEW + 2)
+
+
+@pytest.mark.asyncio
+async def test_a_claim_is_asked_for_once_by_many(transport: KubeTransport, server: ApiServer) -> None:
+    async def answer(_: Request, reply: Reply) -> None:
+        about = {"kind": "PersistentVolumeClaim", "name": "data"}
+        await reply.json({"items": [{**event("u", "FailedBinding"), "involvedObject": about}]})
+
+    server.answers[PATH] = answer
+    events = Events(transport)
+    found = await asyncio.gather(*(events.of_claim("data") for _ in range(50)))
+    assert {(each.reason, each.about) for told in found for each in told} == {("FailedBinding", "data")}
+    (asked,) = server.requests
+    named = "involvedObject.kind=PersistentVolumeClaim,involvedObject.name=data"
+    assert asked.query["fieldSelector"] == named

@@ -10,7 +10,7 @@ import pytest
 
 from paijupyter.backends.kubernetes import explain, records, refusals
 from paijupyter.backends.kubernetes.errors import KubeError
-from paijupyter.backends.kubernetes.facts import job_of, pod_of
+from paijupyter.backends.kubernetes.facts import Condition, Pod, job_of, pod_of
 from paijupyter.backends.kubernetes.findings import Asked, Event, Finding, event_of
 from paijupyter.backends.kubernetes.places import unschedulable
 
@@ -115,6 +115,69 @@ def test_the_scheduler_is_translated(said: str, words: str, for_ever: bool) -> N
     assert found.reason == "unschedulable"
     assert words in found.message
     assert found.for_ever is for_ever
+
+
+def with_claim(condition: dict[str, Condition], **more: Any) -> Pod:
+    known = {"created_at": 100.0, "conditions": condition, "claims": ("data",)}
+    return Pod("u", "p", "1", "id", 0, "worker", 0, "Pending", **{**known, **more})
+
+
+UNBOUND = {
+    "PodScheduled": Condition(
+        "False", "Unschedulable", "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "advises", "for_ever"),
+    [
+        ("ProvisioningFailed", 'storageclass.storage.k8s.io "fast" not found', "get storageclass", True),
+        (
+            "FailedBinding",
+            "no persistent volumes available for this claim and no storage class is set",
+            "with a storage class",
+            True,
+        ),
+        (
+            "ProvisioningFailed",
+            "failed to provision volume: rpc error: quota of disks exceeded",
+            "kubectl describe pvc data",
+            True,
+        ),
+        (
+            "ExternalProvisioning",
+            "Waiting for a volume to be created either by the external provisioner 'x' or manually",
+            "kubectl describe pvc data",
+            True,
+        ),
+        ("Provisioning", 'External provisioner is provisioning volume for claim "team/data"', "", False),
+    ],
+)
+def test_a_claim_without_a_volume_is_explained_by_its_own_events(
+    reason: str, said: str, advises: str, for_ever: bool
+) -> None:
+    """The scheduler says neither which claim it is nor why."""
+    events = [
+        Event("ProvisioningFailed", "of before", 110.0, about="data"),
+        Event(reason, said, 120.0, about="data"),
+    ]
+    for condition in ({}, UNBOUND):
+        found = explain.of_pod(with_claim(condition), events, Asked())
+        assert found.reason == "unschedulable" and found.for_ever is for_ever
+        assert found.message == f"its volume claim `data` has no volume yet: {said}"
+        assert advises in found.advice
+
+
+def test_what_was_told_of_a_claim_before_is_not_the_reason_now() -> None:
+    """A claim that has its volume keeps its old events; one that has none is told of by the scheduler."""
+    old = [Event("ProvisioningFailed", "no disk", 50.0, about="data")]
+    assert explain.of_pod(with_claim({}), old, Asked()) == Finding("starting")
+    assert "no disk" in explain.of_pod(with_claim(UNBOUND), old, Asked()).message
+    short = Condition("False", "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.")
+    assert "no disk" not in explain.of_pod(with_claim({"PodScheduled": short}), old, Asked()).message
+    assert not explain.may_wait_for_volume(with_claim(UNBOUND, node="n1"))
+    assert not explain.may_wait_for_volume(with_claim(UNBOUND, claims=()))
 
 
 def test_no_gpu_anywhere_is_said() -> None:
