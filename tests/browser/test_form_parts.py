@@ -391,7 +391,7 @@ def test_a_form_that_nobody_has_changed_closes_at_once(forms):
     assert forms.page.locator(".jp-Dialog").count() == 0
 
 
-def test_the_other_ways_in(forms):
+def test_the_other_ways_in(forms, until):
     """The palette, the menu of a cell and `%paijob form`; the rest is in test_form.py."""
     page = forms.page
     forms.notebook("ways.ipynb", "%load_ext paijupyter\n%paijob form --name from-line", "print('this cell')")
@@ -399,9 +399,8 @@ def test_the_other_ways_in(forms):
     page.keyboard.press("Control+Shift+C")
     page.locator("#modal-command-palette input").fill("New job")
     page.locator("#modal-command-palette .lm-CommandPalette-item", has_text="New job").first.click()
-    form = page.locator(".jp-PaiForm:visible")
-    form.wait_for()
-    assert form.get_by_label("Name", exact=True).input_value() == "ways"
+    name = page.locator(".jp-PaiForm:visible").get_by_label("Name", exact=True)
+    until(lambda: name.input_value() == "ways", why="the form to be filled")
 
     page.locator(".lm-TabBar-tab", has_text="ways.ipynb").first.click()
     page.locator(".jp-CodeCell .jp-InputArea-editor").nth(1).click()
@@ -419,9 +418,7 @@ def test_the_other_ways_in(forms):
     page.locator(".lm-TabBar-tab", has_text="ways.ipynb").first.click()
     forms.select_first_cell()
     forms.run_cells(1)
-    form = page.locator(".jp-PaiForm:visible")
-    form.wait_for(timeout=60_000)
-    assert form.get_by_label("Name", exact=True).input_value() == "from-line"
+    until(lambda: name.input_value() == "from-line", why="the form of the magic to be filled")
 
 
 def test_all_of_it_by_keyboard(forms):
