@@ -44,7 +44,9 @@ async def test_a_pod_that_is_held_does_not_hold_its_job(bench: Bench) -> None:
 def _give_up(bench: Bench) -> None:
     """Mark the silent node as the cluster does where it has others: of its only one it takes no pods away."""
     bench.cluster.kubectl("wait", "--for=condition=Ready=Unknown", "node/kube-lab", f"--timeout={LOST}s")
-    bench.cluster.kubectl("taint", "nodes", "kube-lab", "node.kubernetes.io/unreachable=:NoExecute")
+    # The cluster may have come to it first.
+    taint = ("taint", "nodes", "kube-lab", "node.kubernetes.io/unreachable=:NoExecute")
+    bench.cluster.kubectl(*taint, "--overwrite")
 
 
 @pytest.mark.asyncio
