@@ -7,18 +7,27 @@ export interface ISpan {
 }
 
 // Control sequences: CSI, OSC (links, titles), and single characters after ESC. Only "CSI … m" is a colour.
+// Other control characters (bells, nulls, backspaces) are nothing to be seen: a browser would draw a box for each.
+const SEQUENCE =
+  // eslint-disable-next-line no-control-regex
+  /\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]?)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]/g;
 // eslint-disable-next-line no-control-regex
-const SEQUENCE = /\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]?)/g;
+const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/;
 const NAMES = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
 
-/** Remove control sequences. */
+/** Say whether there is more in a line than what is to be seen of it. */
+export function hasControls(line: string): boolean {
+  return CONTROL.test(line);
+}
+
+/** Remove control sequences and control characters. */
 export function strip(line: string): string {
-  return line.includes('\x1b') ? line.replace(SEQUENCE, '') : line;
+  return hasControls(line) ? line.replace(SEQUENCE, '') : line;
 }
 
 /** Split a line into runs. A line begins without colour, whatever the one before ended with. */
 export function spans(line: string): ISpan[] {
-  if (!line.includes('\x1b')) {
+  if (!hasControls(line)) {
     return [{ text: line, style: '' }];
   }
   const found: ISpan[] = [];
@@ -62,7 +71,7 @@ class Look {
     const ground = turned ? (this._ink ?? 'text') : this._ground;
     return [
       ink ? `jp-PaiAnsi-${ink}` : '',
-      turned && !ink ? 'jp-PaiAnsi-paper' : '',
+      turned && ground === 'text' && !ink ? 'jp-PaiAnsi-paper' : '',
       ground ? `jp-PaiAnsi-on-${ground}` : '',
       ...[...this._marks].map(mark => `jp-PaiAnsi-${mark}`)
     ]
@@ -90,7 +99,7 @@ class Look {
     } else if (code === 22) {
       this._marks.delete('bold');
       this._marks.delete('dim');
-    } else if (code === 23 || code === 24) {
+    } else if (code === 23 || code === 24 || code === 29) {
       this._marks.delete(MARKS[code - 20]);
     } else if (code === 38 || code === 48) {
       const name = extended(rest);
@@ -116,7 +125,7 @@ class Look {
   private readonly _marks = new Set<string>();
 }
 
-const MARKS: Record<number, string> = { 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' };
+const MARKS: Record<number, string> = { 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline', 9: 'strike' };
 
 /** Take a colour of 256 or of 16 million from the codes; name the nearest of the eight. */
 function extended(rest: number[]): string | null {

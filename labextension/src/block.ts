@@ -1,6 +1,6 @@
 /** A run of lines: one string and a few typed arrays once it is full, so that a million lines are few objects. */
 
-import { spans, strip } from './ansi';
+import { hasControls, spans, strip } from './ansi';
 
 const BLOCK_LINES = 2000;
 const BLOCK_CHARACTERS = 256 * 1024;
@@ -94,7 +94,7 @@ export class Block {
     (this._tasks as number[]).push(task);
     (this._offsets as number[]).push(offset);
     (this._widths as number[]).push(width);
-    this._coloured ||= text.includes('\x1b');
+    this._coloured ||= hasControls(text);
     this.count += 1;
     this.characters += text.length + 1;
     this._columns = -1;
@@ -286,5 +286,5 @@ export function rowsOf(width: number, columns: number): number {
 
 /** Columns that a line needs. */
 export function widthOf(text: string): number {
-  return text.includes('\x1b') ? spans(text).reduce((sum, span) => sum + span.text.length, 0) : text.length;
+  return hasControls(text) ? spans(text).reduce((sum, span) => sum + span.text.length, 0) : text.length;
 }

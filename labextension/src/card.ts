@@ -268,7 +268,7 @@ export class JobCard extends Widget {
     this._fill(this._lines, lines.length || isLive ? JSON.stringify(lines) : '', () =>
       lines.length
         ? lines.map(({ task, text }) =>
-            h('div', {}, h('span', { class: 'jp-PaiCard-task' }, task), h('span', {}, shown(text)))
+            h('div', {}, h('span', { class: 'jp-PaiCard-task', title: task }, task), h('span', {}, shown(text)))
           )
         : [h('span', { class: 'jp-PaiCard-none' }, this._trans.__('no output yet'))]
     );

@@ -5,10 +5,10 @@ import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { errorText, IContext } from './context';
 import { Button, h, link, rich } from './dom';
 import { ApiError, IJob, IOutput, IPulled } from './model';
-import { hasEvents, pullFolder } from './outputs';
+import { byName, hasEvents, pullFolder } from './outputs';
 import { isFinal, size } from './words';
 
-const MOST_ROWS = 100;
+const MOST_ROWS = 500;
 const GO_TO = 'filebrowser:go-to-path';
 
 export class CardOutputs {
@@ -29,17 +29,18 @@ export class CardOutputs {
       trans.__('Start TensorBoard on these files and open it in a tab'),
       () => void this._open()
     );
+    // What is done with all of them comes before hundreds of them.
     this.node.append(
-      this._list,
       h('div', { class: 'jp-PaiCard-actions' }, this._pull.node, this._board.node),
-      this._said
+      this._said,
+      this._list
     );
   }
 
   /** Read anew what there is. */
   async read(): Promise<void> {
     const { trans, api, store } = this.context;
-    const files = await api.files(this.jobId);
+    const files = (await api.files(this.jobId)).sort(byName);
     const job = store.get(this.jobId);
     const isOver = !job || isFinal(job.state);
     this._list.replaceChildren(

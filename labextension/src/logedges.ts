@@ -67,8 +67,9 @@ export class LogEdges {
   private _endWords(job: IJob, { ended, lines }: IExtent): string {
     const { api, trans } = this.context;
     if (!isFinal(job.state)) {
-      const state = `${ICONS[job.state]} ${stateWord(job.state, trans)}`;
-      return ended ? trans.__('The log of this task is at its end.') : state;
+      const why = job.state === 'waiting' ? plainReason(job, trans) : lines ? '' : trans.__('no output yet');
+      const state = [stateWord(job.state, trans), why].filter(Boolean).join(' · ');
+      return ended ? trans.__('The log of this task is at its end.') : `${ICONS[job.state]} ${state}`;
     }
     if (!ended) {
       return trans.__('Reading …');

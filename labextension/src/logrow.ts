@@ -2,7 +2,7 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { cut, ISpan, spans } from './ansi';
+import { cut, hasControls, ISpan, spans } from './ansi';
 import { IRow, widthOf } from './block';
 import { h, setAttribute, setText } from './dom';
 import { ILogLine } from './linelinks';
@@ -167,7 +167,7 @@ export class RowPainter {
     const { text } = row;
     const start = row.piece * this.columns;
     const end = this.columns ? start + this.columns : WIDEST;
-    if (!text.includes('\x1b')) {
+    if (!hasControls(text)) {
       return [[{ text: text.slice(start, end), style: '' }], this.columns ? 0 : Math.max(0, text.length - WIDEST)];
     }
     return [this.columns ? cut(spans(text), start, end) : spans(text), 0];

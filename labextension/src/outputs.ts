@@ -18,3 +18,8 @@ export function pullFolder(job: Pick<IJob, 'name' | 'notebook' | 'folder'>, root
 export function hasEvents(files: readonly IOutput[]): boolean {
   return files.some(file => file.path.slice(file.path.lastIndexOf('/') + 1).includes('tfevents'));
 }
+
+/** Order outputs by name, numbers by their value: `epoch-2` before `epoch-10`. */
+export function byName(one: IOutput, other: IOutput): number {
+  return one.path.localeCompare(other.path, undefined, { numeric: true });
+}

@@ -11,6 +11,7 @@ import { size } from './words';
 
 const MOST_FILES = 200;
 const MOST_LEFT_OUT = 50;
+const MOST_PARAMETERS = 12;
 const HASH = 12;
 const SIGNS = { error: '✕', warning: '⚠', hint: 'ℹ' };
 
@@ -189,10 +190,22 @@ export class PlanView {
   }
 
   private _parameters(plan: IPlan): HTMLElement | null {
-    const given = Object.entries(plan.parameters);
-    return given.length
-      ? row(this.trans.__('parameters'), given.map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(', '))
-      : null;
+    const { trans } = this;
+    const given = Object.entries(plan.parameters).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
+    if (given.length <= MOST_PARAMETERS) {
+      return given.length ? row(trans.__('parameters'), given.join(', ')) : null;
+    }
+    // Folded: the problems below them are to be seen.
+    this._given.replaceChildren(
+      h('summary', {}, trans._n('%1 parameter', '%1 parameters', given.length)),
+      h('ul', { class: 'jp-PaiPlan-files' }, ...given.map(each => h('li', {}, each)))
+    );
+    return h(
+      'div',
+      { class: 'jp-PaiPlan-row' },
+      h('span', { class: 'jp-PaiPlan-label' }, trans.__('parameters')),
+      this._given
+    );
   }
 
   private _secrets(plan: IPlan): HTMLElement | null {
@@ -275,6 +288,7 @@ export class PlanView {
   private readonly _count = h('div', { class: 'jp-PaiPlan-count', role: 'status' });
   private readonly _body = h('div', { class: 'jp-PaiPlan-body' });
   private readonly _files = h('details');
+  private readonly _given = h('details');
   private readonly _list = h('ul', { class: 'jp-PaiPlan-files' });
   private readonly _look = h('button', { type: 'button', class: 'jp-Pai-link' });
   private _package: string | null = null;

@@ -180,7 +180,7 @@ export class JobList extends Widget {
       ? this._trans.__('Looking through earlier jobs…')
       : filter
         ? this._trans.__('No job matches.')
-        : this._trans.__('No jobs yet.');
+        : this._trans.__('No jobs yet. Start one with Job in the launcher, or with the button of a cell.');
     setText(this._said, found.length || store.connection !== 'live' ? '' : empty);
     this._drawMany();
   }

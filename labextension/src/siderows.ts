@@ -192,6 +192,7 @@ function drawRow(parts: IRowParts, entry: Entry, context: IContext, isOpen: bool
   setAttribute(parts.node, 'aria-level', String(level));
   setText(parts.icon, ICONS[entry.state]);
   setText(parts.name, group ? `${name} (${entry.total})` : name);
+  setAttribute(parts.name, 'title', name);
   setText(parts.profile, entry.profile ?? '');
   setText(parts.line, lineOf(entry, context));
   setAttribute(parts.line, 'title', parts.line.textContent);

@@ -29,8 +29,11 @@ taskRoles:
     commands:
       - {command}
 """
-COLOURS = r"plain %s \033[31mred\033[0m \033[1;32mgreen\033[0m \033[33myellow\033[0m\n"
-LINES = f"seq 10500; for i in 1 2 3; do printf '{COLOURS}' $i; done"
+COLOURS = r"\033[31mred\033[0m \033[1;32mgreen\033[0m \033[33myellow\033[0m"
+GROUNDS = (
+    r"\033[41mon red\033[0m \033[30;43mon yellow\033[0m \033[97;44mon blue\033[0m \033[31;7mturned\033[0m"
+)
+LINES = f"seq 10500; for i in 1 2 3; do printf 'plain %s {COLOURS} {GROUNDS}\\n' $i; done"
 GO = "while [ ! -e {go} ]; do sleep 0.2; done"
 STATES = ("running", "failed", "succeeded")
 

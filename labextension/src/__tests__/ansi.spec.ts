@@ -24,7 +24,7 @@ test('bright, 256 and true colours become one of the eight', () => {
 
 test('inverse exchanges text and ground', () => {
   assert.equal(spans('\x1b[7mx')[0].style, 'jp-PaiAnsi-paper jp-PaiAnsi-on-text');
-  assert.equal(spans('\x1b[31;7mx')[0].style, 'jp-PaiAnsi-paper jp-PaiAnsi-on-red');
+  assert.equal(spans('\x1b[31;7mx')[0].style, 'jp-PaiAnsi-on-red');
 });
 
 test('marks end by their own codes', () => {
@@ -32,12 +32,23 @@ test('marks end by their own codes', () => {
   assert.equal(bold.style, 'jp-PaiAnsi-bold');
   assert.equal(plain.style, '');
   assert.equal(spans('\x1b[4mx\x1b[24my')[1].style, '');
+  assert.deepEqual(
+    spans('\x1b[9mx\x1b[29my').map(run => run.style),
+    ['jp-PaiAnsi-strike', '']
+  );
 });
 
 test('other sequences are not shown', () => {
   assert.equal(strip('\x1b[2K\x1b[1Ax\x1b]8;;http://a\x07link\x1b]8;;\x07'), 'xlink');
   assert.equal(strip('cut off \x1b['), 'cut off [');
   assert.equal(strip('\x1b[31m'), '');
+  assert.equal(strip('bell\x07 null\x00 back\x08 del\x7f tab\t'), 'bell null back del tab\t');
+  assert.deepEqual(spans('a\x07b \x1b[31mc\x00d'), [
+    { text: 'a', style: '' },
+    { text: 'b ', style: '' },
+    { text: 'c', style: 'jp-PaiAnsi-red' },
+    { text: 'd', style: 'jp-PaiAnsi-red' }
+  ]);
 });
 
 test('runs are cut by characters', () => {

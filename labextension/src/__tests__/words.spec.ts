@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { byDay, contentsPath, matches } from '../groups';
 import { IJob } from '../model';
-import { hasEvents, pullFolder } from '../outputs';
+import { byName, hasEvents, pullFolder } from '../outputs';
 import { duration, measured, number, placedReason, progress, size, stateLine, wholeDuration } from '../words';
 
 const trans = {
@@ -118,4 +118,10 @@ test('files of events are told by their names', () => {
   const file = (path: string): { path: string; size: number } => ({ path, size: 1 });
   assert.ok(hasEvents([file('worker-0/model'), file('worker-0/runs/events.out.tfevents.17.host.3')]));
   assert.ok(!hasEvents([file('tfevents/readme.md')]));
+});
+
+test('outputs are in the order of the numbers in their names', () => {
+  const files = ['w/epoch-10/a', 'w/epoch-9/a', 'w/Log', 'w/epoch-1/b'].map(path => ({ path, size: 1 }));
+  const sorted = files.sort(byName).map(file => file.path);
+  assert.deepEqual(sorted, ['w/epoch-1/b', 'w/epoch-9/a', 'w/epoch-10/a', 'w/Log']);
 });
