@@ -91,18 +91,21 @@ export class CardPanel {
       h(
         'li',
         {},
-        h(
-          'a',
-          {
-            href: api.portUrl(port),
-            target: '_blank',
-            rel: 'noopener',
-            title: isBoard(port)
-              ? trans.__('Open TensorBoard of %1 in a tab', port.task)
-              : trans.__('Open port %1 of %2 in a tab', port.label, port.task)
-          },
-          isBoard(port) ? `TensorBoard ${port.task}` : `${port.task} ${port.label}`
-        ),
+        // A browser does not speak ssh.
+        port.label === 'ssh'
+          ? `${port.task} ${port.label}`
+          : h(
+              'a',
+              {
+                href: api.portUrl(port),
+                target: '_blank',
+                rel: 'noopener',
+                title: isBoard(port)
+                  ? trans.__('Open TensorBoard of %1 in a tab', port.task)
+                  : trans.__('Open port %1 of %2 in a tab', port.label, port.task)
+              },
+              isBoard(port) ? `TensorBoard ${port.task}` : `${port.task} ${port.label}`
+            ),
         h('span', { class: 'jp-PaiCard-size' }, String(port.port))
       )
     );

@@ -4,7 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { h } from './dom';
 import { FormApi, ICapabilities, IOffers, IOperation, IProfile, IRow, ITested, Values } from './formapi';
-import { setting, valueAt } from './formdocument';
+import { escaped, setting, valueAt } from './formdocument';
 import { Field, freshId, isShown, offerNames } from './formfields';
 import { Flags } from './formflags';
 import { imageIndex } from './formimage';
@@ -157,8 +157,8 @@ export class FormParts {
   private _image(place: string, all: HTMLElement[]): HTMLElement | undefined {
     const values = this.options.values();
     const index = /^\/prerequisites\/(\d+)$/.exec(place)?.[1];
-    const role = Object.keys((values.taskRoles ?? {}) as Values).find(
-      name => index !== undefined && imageIndex(values, name) === Number(index)
+    const role = Object.keys((values.taskRoles ?? {}) as Values).find(name =>
+      index === undefined ? place === `/taskRoles/${escaped(name)}/dockerImage` : imageIndex(values, name) === +index
     );
     const card = all.find(each => each.closest<HTMLElement>('[data-role]')?.dataset.role === role);
     return role

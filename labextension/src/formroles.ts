@@ -261,7 +261,9 @@ class RoleCard {
   complain(of: (path: string) => IProblem[]): void {
     const values = this.options.values();
     for (const [row, field] of this._fields) {
-      field.complain(of(this._place(row, values)));
+      // What is wrong with the name of the image is said where the image is.
+      const named = row.path === IMAGE ? of(`/taskRoles/${escaped(this.name)}/dockerImage`) : [];
+      field.complain([...named, ...of(this._place(row, values))]);
     }
   }
 

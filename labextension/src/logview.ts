@@ -188,6 +188,7 @@ export class LogView extends Widget {
       {
         grown: () => {
           this._rows.draw();
+          this._drawEdges();
           this._search.grow();
           this._lookForWanted();
         },

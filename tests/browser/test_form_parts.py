@@ -210,6 +210,19 @@ def test_what_openpai_has_is_offered_and_filled_in(forms, pai, until):
     assert form.locator("[data-kind=ssh]").is_visible()
 
 
+def test_a_fault_that_is_folded_away_is_seen_and_reached(forms):
+    """A role whose image is nowhere says so while folded; its problem leads to the image and opens it."""
+    form = open_form(forms, document=SOURCE.replace("dockerImage: image", "dockerImage: nowhere"), folder="")
+    planned(form, ok=False)
+    fold = form.locator('[data-role="worker"] details').first
+    assert fold.get_attribute("open") is None
+    mark = "summary => getComputedStyle(summary, '::after').content"
+    assert "✕" in fold.locator("summary").first.evaluate(mark)
+    form.locator('.jp-PaiPlan-problems [data-severity="error"] button', has_text="dockerImage").click()
+    assert forms.page.evaluate("document.activeElement.labels[0].textContent") == "Image"
+    assert "✕" not in fold.locator("summary").first.evaluate(mark)
+
+
 def test_credentials_data_storages_and_parameters(forms):
     """O8, O16-O20: what the roles get; a registry's password is only ever the name of a secret."""
     (forms.root / "train.csv").write_text("1,2\n")
