@@ -10,6 +10,7 @@ import { LineStore } from './lines';
 import { clock, fullTime, IWritten } from './logtimes';
 import { IJob } from './model';
 import { placeIn } from './places';
+import { splitAddresses } from './weblinks';
 
 /** Without wrapping, so many characters of a line are drawn; nobody scrolls further to the right. */
 export const WIDEST = 20_000;
@@ -88,7 +89,8 @@ export class RowPainter {
     const [time, name, content] = element.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
     this._time(time, line, written, row.piece);
     this._name(name, row, isOpen, failed !== null);
-    content.replaceChildren(...runs.flatMap(run => this._run(run)));
+    const isCut = !row.isCopy && !this._isLastPiece(row);
+    content.replaceChildren(...runs.flatMap((run, at) => this._run(run, isCut && at === runs.length - 1)));
     if (more) {
       const said = this.trans.__('… %1 more characters: wrap the lines, or download', more);
       content.append(h('span', { class: 'jp-PaiLog-rest' }, said));
@@ -173,7 +175,7 @@ export class RowPainter {
     return [this.columns ? cut(spans(text), start, end) : spans(text), 0];
   }
 
-  private _run({ text, style }: ISpan): (Node | string)[] {
+  private _run({ text, style }: ISpan, isCut: boolean): (Node | string)[] {
     const found = text.length <= WIDEST && this.linksPlaces ? placeIn(text, this.job) : null;
     if (found) {
       const link = h(
@@ -186,15 +188,19 @@ export class RowPainter {
         },
         text.slice(found.start, found.end)
       );
-      const before = this._plain({ text: text.slice(0, found.start), style });
-      return [...before, link, ...this._plain({ text: text.slice(found.end), style })];
+      const before = this._plain({ text: text.slice(0, found.start), style }, false);
+      return [...before, link, ...this._plain({ text: text.slice(found.end), style }, isCut)];
     }
-    return this._plain({ text, style });
+    return this._plain({ text, style }, isCut);
   }
 
-  private _plain({ text, style }: ISpan): (Node | string)[] {
-    const marked = this.wanted && text.length <= WIDEST ? this._marked(text) : [text];
-    return style ? [h('span', { class: style }, ...marked)] : marked;
+  private _plain({ text, style }: ISpan, isCut: boolean): (Node | string)[] {
+    const parts = splitAddresses(text, isCut).flatMap(part => {
+      const marked = this.wanted && text.length <= WIDEST ? this._marked(part.text) : [part.text];
+      const attributes = { href: part.text, target: '_blank', rel: 'noopener noreferrer', class: 'jp-Pai-link' };
+      return part.isAddress ? [h('a', attributes, ...marked)] : marked;
+    });
+    return style ? [h('span', { class: style }, ...parts)] : parts;
   }
 
   private _marked(text: string): (Node | string)[] {

@@ -264,6 +264,9 @@ export class LogRows {
     const target = event.target as Element;
     const row = target.closest<HTMLElement>('.jp-PaiLog-row');
     const link = target.closest<HTMLElement>('[data-place]');
+    if (target.closest('a[target]')) {
+      return; // A page of the web, in a tab of its own.
+    }
     if (link) {
       event.preventDefault();
       this.onPlace?.(JSON.parse(link.dataset.place as string) as ICellPlace);

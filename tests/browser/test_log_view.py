@@ -43,6 +43,7 @@ sys.stdout.write("".join(lines))
 LIVE = """\
 import os, sys, time
 print("\\x1b[1;32mgreen\\x1b[0m and plain", flush=True)
+print("see http://page.invalid/runs/1?x=2.\\a", flush=True)
 n = 0
 while not os.path.exists(os.environ["GO"] + "/end"):
     print(f"tick {n}", flush=True)
@@ -53,6 +54,13 @@ for step in range(101):
     sys.stdout.flush()
 print("\\nlast words")
 """
+
+# Clicks, says whether the page keeps the browser from opening the address, and keeps it from that itself.
+PREVENTED = """link => new Promise(done => {
+  const heard = event => { done(event.defaultPrevented); event.preventDefault(); };
+  document.addEventListener('click', heard, {once: true});
+  link.click();
+})"""
 
 
 def submit(lab, name: str, script: str, instances: int = 1) -> str:
@@ -312,6 +320,10 @@ def test_following_stops_when_somebody_scrolls_up(shared_lab, page, until):
     log.locator(".jp-PaiLog-scroll").press("Control+Home")
     green = row(log, "green and plain").locator(".jp-PaiAnsi-green.jp-PaiAnsi-bold")
     assert green.inner_text() == "green"
+    # An address leads to a tab of its own; the bell is nothing to be seen.
+    web = row(log, "see http").get_by_role("link", name="http://page.invalid/runs/1?x=2", exact=True)
+    assert row(log, "see http").locator(".jp-PaiLog-text").inner_text().endswith("/runs/1?x=2.")
+    assert web.get_attribute("target") == "_blank" and not web.evaluate(PREVENTED)
     # Asked for while the browser is still on its way up, it follows all the same.
     for _ in range(3):
         log.locator(".jp-PaiLog-scroll").press("Control+Home")
