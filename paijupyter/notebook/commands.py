@@ -61,14 +61,15 @@ def expanded(command: str, bound: Collection[str]) -> str:
         parts += _dollars(literal, bound)
         if field is None:
             continue
+        field = f"{field}:{form}" if form else field  # IPython takes it for a slice.
         if not _known(field, bound):
-            return ", ".join(_dollars(command, bound)) or "''"
+            return repr(command)
         value = (
             f"{ {'r': 'repr', 's': 'str', 'a': 'ascii'}[conversion] }({field})"
             if conversion
             else field.strip()
         )
-        parts.append(f"format({value}, {form!r})" if form else value)
+        parts.append(value)
     return ", ".join(parts) or "''"
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from paijupyter.notebook import known
+from paijupyter.notebook import known, paths
 from paijupyter.notebook.names import (
     ARGUMENT,
+    BUILTIN,
     NOTHING,
     Event,
     Facts,
@@ -21,9 +23,16 @@ from paijupyter.notebook.names import (
     plain_if,
     target_names,
 )
+from paijupyter.notebook.scopes import (
+    CHANGEABLE,
+    COMPREHENSIONS,
+    AnyFunction,
+    ClassScope,
+    Resolver,
+    own_names,
+)
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_SEEDS = ("random_state", "seed", "rng", "generator")
 
 
 class Expressions:
@@ -39,7 +48,10 @@ class Expressions:
         self.bound: set[str] = set()
         self.aliases: dict[str, Names] = {}  # what the own names of a function may refer to
         self._local = local
-        self._scopes: list[set[str]] = []  # of comprehensions and class bodies
+        self.modules: dict[str, str] = {}  # what a function imports itself
+        self.shares = False  # whether a function in it binds a name of it
+        self.gives: Names = NOTHING  # what it may return
+        self._scopes: list[dict[str, Names]] = []  # of comprehensions and class bodies
         self._conditional = 0
         self._soft = 0
 
@@ -62,11 +74,11 @@ class Expressions:
         elif isinstance(node, ast.Call):
             self._call(node)
         elif isinstance(node, ast.Constant):
-            if known.is_path(node.value):
-                self.facts.files.setdefault(str(node.value), node.lineno)
+            for word in paths.named(node.value):
+                self.facts.files.setdefault(word, node.lineno)
         elif isinstance(node, ast.Lambda):
             self._function(node)
-        elif isinstance(node, _COMPREHENSIONS):
+        elif isinstance(node, COMPREHENSIONS):
             self._comprehension(node)
         elif isinstance(node, ast.NamedExpr):
             self._expression(node.value)
@@ -79,9 +91,23 @@ class Expressions:
             with self._softly(not isinstance(node, ast.Subscript)):
                 self._read(name, node.lineno)
         else:
+            if isinstance(node, ast.Subscript):
+                owner = node.value
+                self._event("item", node.lineno, holds(owner), text=known.dotted(owner) or "a part")
+            if known.is_main_module(node):
+                self.facts.lists.append((node.lineno, ast.unparse(node)))
             self._awaited(isinstance(node, ast.Await))
             for child in ast.iter_child_nodes(node):
                 self._any(child)
+
+    def _annotation(self, node: ast.expr) -> None:
+        """Read an annotation; names in one that is a text may be looked up by whoever asks for its type."""
+        with self._softly():
+            self._expression(node)
+        for part in ast.walk(node):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                for word in known.words(part.value):
+                    self.facts.mentions.setdefault(word, node.lineno)
 
     def _awaited(self, yes: object) -> None:
         self.facts.awaits |= bool(yes) and self._local is None
@@ -94,13 +120,13 @@ class Expressions:
                 self._expression(each)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
-        scope: set[str] = set()
+        scope: dict[str, Names] = {}
         for number, part in enumerate(node.generators):
             self._expression(part.iter)
             if number == 0:  # Only the first is evaluated outside.
                 self._scopes.append(scope)
             self._awaited(part.is_async)
-            scope.update(target_names(part.target))
+            scope.update(dict.fromkeys(target_names(part.target), holds(part.iter)))
             with self._conditionally():
                 for condition in part.ifs:
                     self._expression(condition)
@@ -119,24 +145,32 @@ class Expressions:
         self._expression(function)
         values = [*node.args, *(word.value for word in node.keywords)]
         for each in values:
-            self._expression(each.value if isinstance(each, ast.Starred) else each)
+            if isinstance(each, ast.Lambda):  # Whoever gets it may call it with the others.
+                given = holds_all([function, *(other for other in values if other is not each)])
+                for event in self._function(each).events:
+                    names = (event.names - {ARGUMENT}) | (given if ARGUMENT in event.names else NOTHING)
+                    self.facts.events.append(replace(event, names=names))
+            else:
+                self._expression(each.value if isinstance(each, ast.Starred) else each)
         self._reaches_by_text(node, name)
         if name in known.ASKING:
             self.facts.asks.append((node.lineno, name))
-        writes = known.writes(node)
-        if writes:
-            for part in ast.walk(node):
-                if isinstance(part, ast.Constant) and known.is_path(part.value):
-                    self.facts.written.setdefault(str(part.value), part.lineno)
+        writes = paths.writes(node)
+        for path, line in paths.written(node):
+            self.facts.written.setdefault(path, line)
         self._event(
             "call",
             node.lineno,
             holds(function.value if isinstance(function, ast.Attribute) else function),
-            holds_all(values),
+            holds_all(values) | (paths.part_names(node) if writes else NOTHING),
             text=name or (function.attr if isinstance(function, ast.Attribute) else ""),
             bare=bare,
-            inplace=any(word.arg == "inplace" and getattr(word.value, "value", 1) for word in node.keywords),
-            empty=not values,
+            inplace=any(
+                word.arg == "out" or (word.arg == "inplace" and getattr(word.value, "value", 1))
+                for word in node.keywords
+            ),
+            empty=not node.args,
+            seeded=any(word.arg in _SEEDS for word in node.keywords),
             method=isinstance(function, ast.Attribute),
             writes=writes,
         )
@@ -144,7 +178,7 @@ class Expressions:
     def _reaches_by_text(self, node: ast.Call, name: str) -> None:
         """Look into what reaches names by their text."""
         text = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
-        if name in ("exec", "eval") and isinstance(text, str) and len(node.args) == 1:
+        if name in ("exec", "eval", "cProfile.run") and isinstance(text, str) and len(node.args) == 1:
             try:
                 body = ast.parse(text).body
             except (SyntaxError, ValueError):
@@ -158,6 +192,10 @@ class Expressions:
             name in ("locals", "vars") and not node.args and self._local is None
         ):
             self.facts.unknown.append((node.lineno, name))
+        elif known.lists_names(node, name):
+            self.facts.lists.append((node.lineno, f"{name or getattr(node.func, 'attr', '')}(…)"))
+        for word in known.mentioned(node, name):
+            self.facts.mentions.setdefault(word, node.lineno)
 
     # Names
 
@@ -180,10 +218,12 @@ class Expressions:
         function: Function | None = None,
     ) -> None:
         if self._scopes:
-            self._scopes[-1].add(name)
+            self._scopes[-1][name] = held
             return
         if not self._is_outer(name):
             self.aliases[name] = self.aliases.get(name, NOTHING) | held
+            if module:
+                self.modules[name] = module
             return
         if isinstance(value, ast.Lambda):
             function, _ = self._inside(value)
@@ -197,6 +237,8 @@ class Expressions:
             function=function,
             origin=origin(value),
             plain=plain_if(value),
+            text=known.dotted(value) if value is not None else "",
+            opens=paths.opened(value),
         )
         self.bound.add(name)
         self.facts.binds[name] = True
@@ -204,9 +246,14 @@ class Expressions:
 
     def _event(self, kind: Any, line: int, names: Names, held: Names = NOTHING, **more: Any) -> None:
         if self._scopes:  # Names of comprehensions and class bodies are nobody else's.
-            inner = set().union(*self._scopes)
-            names, held = names - inner, held - inner
+            names, held = self._beyond(names), self._beyond(held)
         self.facts.events.append(Event(kind, line, names, held, **more))
+
+    def _beyond(self, names: Names) -> Names:
+        """Return names with what those of comprehensions go through in their place."""
+        for scope in reversed(self._scopes):
+            names = (names - set(scope)).union(*(scope[name] for name in names & set(scope)))
+        return names
 
     def _is_outer(self, name: str) -> bool:
         if any(name in scope for scope in self._scopes):
@@ -226,9 +273,9 @@ class Expressions:
         with self._softly():
             for part in ast.walk(arguments):
                 if isinstance(part, ast.arg) and part.annotation is not None:
-                    self._expression(part.annotation)
+                    self._annotation(part.annotation)
             if not isinstance(node, ast.Lambda) and node.returns is not None:
-                self._expression(node.returns)
+                self._annotation(node.returns)
         found, inner = self._inside(node)
         mine = self.facts
         for name, line in found.reads.items():
@@ -237,28 +284,43 @@ class Expressions:
             mine.events += found.events
         mine.asks += inner.asks
         mine.unknown += inner.unknown
-        for ours, theirs in ((mine.files, inner.files), (mine.written, inner.written)):
+        mine.lists += inner.lists
+        for ours, theirs in (
+            (mine.files, inner.files),
+            (mine.written, inner.written),
+            (mine.mentions, inner.mentions),
+        ):
             for path, line in theirs.items():
                 ours.setdefault(path, line)
         return found
 
     def _inside(self, node: AnyFunction) -> tuple[Function, Facts]:
         """Read the body of a function, which runs when it is called."""
-        own = _own_names(node)
-        visible = set().union(self._local or (), *self._scopes)
+        own = own_names(node)
+        scopes = [scope for scope in self._scopes if not isinstance(scope, ClassScope)]
+        visible = set().union(self._local or (), *scopes)
         body: list[ast.stmt] = (
             [ast.Expr(node.body, lineno=node.lineno)] if isinstance(node, ast.Lambda) else node.body
         )
         reader = type(self)(Facts(), (visible - own.outer) | own.local)
         reader.block(body)
-        resolve = _Resolver(reader.aliases, own.parameters, own.local | visible)
+        if isinstance(node, ast.Lambda):
+            reader.gives = holds(node.body)
+        resolve = Resolver(reader.aliases, own.parameters, own.local | visible, reader.modules)
         facts = reader.facts
         reads = {**facts.later, **{name: line for name, line in facts.reads.items()}}
         reads = {name: line for name, line in reads.items() if name not in own.local | (visible - own.outer)}
         for name in own.outer & set(facts.binds):
             reads.setdefault(name, node.lineno)
         events = tuple(resolve.all(facts.events))
-        return Function(reads, events, own.generator), facts
+        gives = resolve.outside(reader.gives) - {ARGUMENT} - BUILTIN
+        defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+        keeps = any(isinstance(each, CHANGEABLE) for each in defaults)
+        keeps &= any(ARGUMENT in event.names for event in events)
+        counts = (event.kind == "change" and not event.names and "." in event.text for event in events)
+        keeps |= reader.shares or any(counts)
+        self.shares |= own.shares
+        return Function(reads, events, own.generator, gives=gives, keeps=keeps), facts
 
     # What may not happen
 
@@ -282,82 +344,3 @@ class Expressions:
         self._soft += soft
         yield
         self._soft -= soft
-
-
-class _Own:
-    """Names of a function: its parameters, what it binds, what it declares as of outside."""
-
-    def __init__(self) -> None:
-        self.parameters: set[str] = set()
-        self.local: set[str] = set()
-        self.outer: set[str] = set()
-        self.generator = False
-
-
-def _own_names(node: AnyFunction) -> _Own:
-    own = _Own()
-    own.parameters = {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
-    waiting: list[ast.AST] = list(node.body) if not isinstance(node, ast.Lambda) else [node.body]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, (ast.Global, ast.Nonlocal)):
-            own.outer |= set(part.names) if isinstance(part, ast.Global) else set()
-        elif isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del)):
-            own.local.add(part.id)
-        elif isinstance(part, (ast.Import, ast.ImportFrom)):
-            own.local |= {(each.asname or each.name).partition(".")[0] for each in part.names}
-        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            own.local.add(part.name)
-            waiting += part.decorator_list
-            continue
-        elif isinstance(part, ast.Lambda):
-            continue
-        elif isinstance(part, ast.ExceptHandler) and part.name:
-            own.local.add(part.name)
-        elif isinstance(part, (ast.Yield, ast.YieldFrom)):
-            own.generator = True
-        elif isinstance(part, _COMPREHENSIONS):
-            # Only what a walrus binds gets out of a comprehension.
-            own.local |= {each.target.id for each in ast.walk(part) if isinstance(each, ast.NamedExpr)}
-            continue
-        else:
-            name = getattr(part, "name", None) or getattr(part, "rest", None)
-            if isinstance(part, (ast.MatchAs, ast.MatchStar, ast.MatchMapping)) and isinstance(name, str):
-                own.local.add(name)
-        waiting += ast.iter_child_nodes(part)
-    own.local = (own.local | own.parameters) - own.outer
-    return own
-
-
-class _Resolver:
-    """Says in terms of what is outside of a function what happens to its own names."""
-
-    def __init__(self, aliases: dict[str, Names], parameters: set[str], local: set[str]) -> None:
-        self._aliases = aliases
-        self._parameters = parameters
-        self._local = local
-
-    def all(self, events: Sequence[Event]) -> Iterator[Event]:
-        """Yield the events that matter outside."""
-        from dataclasses import replace
-
-        for event in events:
-            names, held = self._outside(event.names), self._outside(event.holds)
-            if event.kind == "read" or (not names and not held and event.method):
-                continue
-            yield replace(event, names=names, holds=held, certain=False)
-
-    def _outside(self, names: Names) -> Names:
-        seen: set[str] = set()
-        waiting, found = list(names), set[str]()
-        while waiting:
-            name = waiting.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if name in self._parameters:
-                found.add(ARGUMENT)
-            elif name not in self._local:
-                found.add(name)
-            waiting += self._aliases.get(name, ())
-        return frozenset(found)

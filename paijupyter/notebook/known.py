@@ -8,6 +8,12 @@ of the libraries that notebooks use most.
 from __future__ import annotations
 
 import ast
+import re
+import sys
+from collections.abc import Iterator
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_AT = re.compile(r"(?<!\w)@([^\W\d]\w*)")
 
 
 def names(text: str) -> frozenset[str]:
@@ -38,6 +44,12 @@ ITERATORS = names(
     iter map filter zip enumerate reversed open
     """
 )
+# Methods whose result can be gone through once.
+ITERATING = names(
+    """
+    iterrows itertuples glob rglob iterdir imap imap_unordered finditer iter_batches iter_content iter_lines
+    """
+)
 # Methods that read. With `inplace=True` they do change.
 READING = names(
     """
@@ -53,7 +65,8 @@ READING = names(
     notnull duplicated corr cov quantile median mode groupby agg aggregate merge assign query pivot
     pivot_table melt stack unstack explode rename drop dropna fillna drop_duplicates reset_index set_index
     sort_values sort_index sort_by select_dtypes nlargest nsmallest rolling resample shift diff pct_change
-    rank map applymap to_numpy to_dict to_list to_string to_frame memory_usage iterrows itertuples between
+    rank map applymap to_numpy to_dict to_list to_string to_frame to_csv to_parquet to_feather to_json
+    to_excel to_pickle to_html to_latex to_markdown memory_usage iterrows itertuples between
     isin ne eq lt gt le ge where mask abs transform size dim numel detach cpu numpy parameters
     named_parameters state_dict modules children named_modules permute view expand contiguous softmax
     log_softmax argwhere norm predict predict_proba predict_log_proba decision_function score get_params
@@ -89,8 +102,8 @@ SETTING = names(
     seed manual_seed manual_seed_all seed_everything set_seed set_random_seed set_options set_option
     set_printoptions set_default_dtype set_default_device set_theme set_style set_context set_palette
     rcParams rc rcdefaults style use register reset_option setstate set_state enable disable configure init
-    filterwarnings simplefilter set_verbosity seterr set_backend set_loglevel switch_backend set_num_threads
-    set_grad_enabled register_at_fork
+    set options pandas initialize filterwarnings simplefilter set_verbosity seterr set_backend set_loglevel
+    switch_backend set_num_threads set_grad_enabled register_at_fork
     """
 )
 # What changes the whole process, which anything may depend on.
@@ -100,7 +113,9 @@ PROCESS = names(
     sys.setrecursionlimit sys.stdout sys.stderr sys.excepthook locale.setlocale warnings.filterwarnings
     warnings.simplefilter logging.basicConfig logging.config logging.disable signal.signal
     resource.setrlimit socket.setdefaulttimeout multiprocessing.set_start_method builtins atexit.register
-    faulthandler.enable paicells.cd paicells.env time.tzset decimal.getcontext decimal.setcontext gc.disable
+    faulthandler.enable paicells.cd paicells.pushd paicells.popd paicells.env time.tzset
+    decimal.getcontext decimal.setcontext gc.disable
+    dotenv.load_dotenv nest_asyncio.apply mlflow.autolog sklearnex.patch_sklearn
     """
 )
 # Parts of a dotted name that say that its result is drawn from a state, so that the next one differs.
@@ -110,18 +125,44 @@ DRAWS = names(
     normal_ randrange sample multinomial bernoulli poisson rand_like randn_like randint_like
     """
 )
-# Methods and functions that write a file whose path is among their arguments.
-WRITING = names(
+# Importing them changes other modules.
+REGISTERING = {
+    "sklearn.experimental": "sklearn",
+    "rioxarray": "xarray",
+    "hvplot": "pandas",
+    "pandas_ta": "pandas",
+    "janitor": "pandas",
+    "swifter": "pandas",
+    "pint_pandas": "pandas",
+}
+# Setting something in them sets it in another module.
+SETTING_OTHERS = {"seaborn": "matplotlib", "tqdm": "pandas", "pandarallel": "pandas"}
+# Whose random state it is that a module draws from.
+RANDOM = {"sklearn": "numpy", "pandas": "numpy", "scipy": "numpy", "imblearn": "numpy"}
+# Parts of the names of what draws from it when it is made, or when it is fitted later.
+_RANDOM_MODELS = re.compile(
+    r"Forest|Extra|Tree|KMeans|MLP|SGD|Boosting|Shuffle|TSNE|Mixture|Bagging|Perceptron|RandomizedS"
+)
+# Libraries whose functions do not change what they are given when their result is used; so does Python's own.
+READERS = frozenset(sys.stdlib_module_names) | names(
     """
-    write write_text write_bytes writelines dump save savetxt savez savez_compressed savefig save_model
-    save_weights save_pretrained to_csv to_parquet to_feather to_json to_excel to_pickle to_hdf to_html
-    to_sql to_file tofile mkdir makedirs touch rename renames replace unlink remove rmtree copyfile copy
-    copy2 copytree move symlink urlretrieve extractall extract download imsave imwrite write_image
-    write_html export_graphviz export
+    numpy pandas scipy sklearn torch torchvision torchaudio tensorflow keras jax flax matplotlib seaborn
+    plotly altair bokeh plotnine PIL cv2 skimage imageio nltk spacy gensim transformers datasets tokenizers
+    xgboost lightgbm catboost statsmodels networkx sympy requests httpx bs4 lxml yaml toml tqdm polars pyarrow
+    dask xarray cupy numba joblib cloudpickle dill h5py sqlalchemy duckdb psutil pydantic attrs attr rich
+    click IPython ipywidgets dateutil pytz shapely geopandas folium paicells
+    """
+)
+# Methods that change what they are given.
+TAKES_APART = names("shuffle readinto recv_into fill_from sort_in_place")
+# Methods that keep what they are given as it is.
+KEEPS = names(
+    """
+    append add insert extend update setdefault put appendleft remove discard push register subscribe write
+    log info debug warning error send execute set_params
     """
 )
 ASKING = frozenset(["input", "getpass.getpass", "getpass", "raw_input"])
-_MODES = frozenset("wax+")
 
 
 def dotted(node: ast.expr) -> str:
@@ -140,27 +181,67 @@ def is_process_wide(name: str) -> bool:
     return any(name == known or name.startswith(f"{known}.") for known in PROCESS)
 
 
-def writes(call: ast.Call) -> bool:
-    """Say whether a call writes a file, as far as its name and the mode of ``open`` tell."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    if name in WRITING:
-        return True
-    if name != "open":
-        return False
-    values = [*call.args, *(word.value for word in call.keywords if word.arg == "mode")]
-    modes = [each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    return any(len(mode) <= 4 and _MODES & set(mode) and mode.strip("rwxabt+") == "" for mode in modes)
-
-
-def is_path(text: object) -> bool:
-    """Say whether a constant looks like the path of a file."""
-    if not isinstance(text, str) or not 2 < len(text) <= 255 or any(space in text for space in "\n\t{}<>|*"):
-        return False
-    return (
-        ("/" in text or "." in text[1:-1])
-        and not text.startswith(("http://", "https://"))
-        and text.strip() == text
+def gives_iterator(name: str) -> bool:
+    """Say whether the result of a function can be gone through once; its module is by its true name."""
+    return name.startswith("itertools.") or name in (
+        "csv.reader",
+        "csv.DictReader",
+        "os.scandir",
+        "os.walk",
+        "re.finditer",
+        "glob.iglob",
+        "gzip.open",
+        "io.open",
     )
+
+
+def draws_from(name: str) -> str:
+    """Return the module from whose random state a call draws, ``numpy`` for those of sklearn, or "".
+
+    Args:
+        name: dotted name of what is called, its module by its true name.
+    """
+    top, *parts = name.split(".")
+    last = parts[-1] if parts else ""
+    if any(part in DRAWS for part in (top, *parts)):
+        return RANDOM.get(top, top)
+    if top in RANDOM and (last in ("train_test_split", "resample") or _RANDOM_MODELS.search(last)):
+        return RANDOM[top]
+    layer = name.startswith(("torch.nn.", "keras.layers.", "tensorflow.keras.layers.")) and last[:1].isupper()
+    return top if layer and last not in ("Module", "Parameter", "Sequential", "ModuleList") else ""
+
+
+def lists_names(call: ast.Call, name: str) -> bool:
+    """Say whether a call looks at all names there are: ``dir()``, ``unittest.main()``."""
+    if name in ("unittest.main", "doctest.testmod", "ipytest.run"):
+        return True
+    return getattr(call.func, "attr", "") == "__subclasses__" or (name == "dir" and not call.args)
+
+
+def is_main_module(node: ast.expr) -> bool:
+    """Say whether it is ``sys.modules[__name__]``, through which any name can be reached."""
+    return (
+        isinstance(node, ast.Subscript)
+        and dotted(node.value) == "sys.modules"
+        and (getattr(node.slice, "id", "") == "__name__" or getattr(node.slice, "value", "") == "__main__")
+    )
+
+
+def mentioned(call: ast.Call, name: str) -> Iterator[str]:
+    """Yield words of the texts in a call that are names to it: ``limit`` of ``df.query("x > @limit")``."""
+    first, _, method = name.rpartition(".")
+    method = method or getattr(call.func, "attr", "")
+    if method not in ("query", "eval", "evaluate", "sql", "sqldf"):
+        return
+    every = first in ("pd", "pandas", "ne", "numexpr", "duckdb", "psql") or method in ("sql", "sqldf")
+    for part in ast.walk(call):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield from words(part.value) if every else _AT.findall(part.value)
+
+
+def words(text: str) -> list[str]:
+    """Return what in a text may be a name."""
+    return _WORD.findall(text)
 
 
 def looked_up(node: ast.expr) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from paijupyter.notebook import known
+from paijupyter.notebook import known, paths
 from paijupyter.notebook.effects import Effects, Flow
 from paijupyter.notebook.names import Facts
 from paijupyter.notebook.reading import NotebookCell
@@ -34,6 +34,8 @@ class Part:
         binds_any: why it may bind any name, or "".
         stars: names that its star imports bind, where they are known.
         modules: module behind each name that it imports.
+        missing: paths that it names and where nothing lies.
+        acts: line of a shell line that may make any file, or 0.
     """
 
     cell: NotebookCell
@@ -43,6 +45,8 @@ class Part:
     binds_any: str = ""
     stars: set[str] = field(default_factory=set)
     modules: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    acts: int = 0
 
     @property
     def number(self) -> int:
@@ -76,10 +80,11 @@ def parts_of(
     code = [cell for cell in cells if cell.is_code]
     shell = any(mark in cell.source for cell in code for mark in "!%")
     bound = _bound(code) if shell else set()
+    again = _written_again(code) if shell else set()
     flow = Flow()
     found = []
     for cell in code:
-        translated = translate(cell, bound)
+        translated = translate(cell, bound, again)
         facts = facts_of(translated.tree)
         part = Part(cell, translated, facts)
         if cell.number in chosen or not (part.is_skipped or translated.submits):
@@ -89,8 +94,14 @@ def parts_of(
         for line, what in [*translated.binds_any, *facts.unknown]:
             part.binds_any = part.binds_any or f"`{what}` in line {line} may bind any name"
         part.modules = {name: event.module for event in facts.events if event.module for name in event.names}
+        if folder is not None:
+            part.missing = [path for path in facts.files if _is_missing(folder, path)]
         found.append(part)
     return found
+
+
+def _is_missing(folder: Path, path: str) -> bool:
+    return paths.is_file_name(path) and not folder.joinpath(path).exists()
 
 
 def _bound(cells: Sequence[NotebookCell]) -> set[str]:
@@ -110,18 +121,29 @@ def _bound(cells: Sequence[NotebookCell]) -> set[str]:
     return found
 
 
+def _written_again(cells: Sequence[NotebookCell]) -> set[str]:
+    """Return the files that several cells write by ``%%writefile``: each is written when its cell runs."""
+    found = [path for cell in cells if "writefile" in cell.source for path in translate(cell, ()).files]
+    return {path for path in found if found.count(path) > 1}
+
+
 def _look_at_commands(part: Part) -> None:
     """Take every word of a shell line for a file that it may make."""
     for node in ast.walk(part.code.tree) if "paicells." in part.code.text else ():
         if not isinstance(node, ast.Call) or not known.dotted(node.func).startswith("paicells."):
             continue
+        if paths.writes(node):
+            part.acts = part.acts or node.lineno
         for each in ast.walk(node):
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 for word in each.value.replace("'", " ").replace('"', " ").split():
                     if len(word) > 1 and not word.startswith("-"):
                         part.facts.written.setdefault(word.lstrip(">"), node.lineno)
-    for path in part.code.files:
-        part.facts.written.setdefault(path, 1)
+                    if "://" in word:  # What is fetched or cloned from there has that name.
+                        name = word.rstrip("/").rpartition("/")[2].removesuffix(".git")
+                        part.facts.written.setdefault(name, node.lineno)
+    for path in [*part.code.files, *part.effects.written]:
+        part.facts.written.setdefault(path, part.effects.written.get(path, 1))
 
 
 def _look_at_stars(part: Part, folder: Path | None) -> None:

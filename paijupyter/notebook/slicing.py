@@ -14,8 +14,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from paijupyter.errors import Problem
+from paijupyter.notebook.effects import WRITES
 from paijupyter.notebook.names import BUILTIN
 from paijupyter.notebook.parts import ALL, SKIP, Part
+from paijupyter.notebook.paths import is_at
 
 _HISTORY = frozenset(
     {"_", "__", "___", "_i", "_ii", "_iii", "_ih", "_oh", "_dh", "In", "Out", "exit", "quit"}
@@ -63,6 +65,8 @@ class _Slicer:
         self._waiting: list[int] = []
         self._later: dict[str, tuple[int, int]] = {}  # name → a cell whose function reads it, and the line
         self._asked: set[tuple[int, str]] = set()
+        self._modules: dict[str, list[int]] = defaultdict(list)  # module → the cells that use it
+        self._unknowing: list[tuple[int, int, str]] = []  # a cell that may need any, the line, what does it
         self._problems: dict[tuple[int, str], Problem] = {}
         self._places: dict[str, list[int]] = defaultdict(list)
         self._binds_any: list[int] = []
@@ -104,7 +108,8 @@ class _Slicer:
                 self._include(
                     place, f"imports `{name}` from `__future__` (line {line}), which holds for all cells"
                 )
-        self._follow()
+        self._follow(last)
+        self._ask_for_all()
         found = Slice()
         for place, part in enumerate(self._parts):
             if place in self._why:
@@ -114,7 +119,7 @@ class _Slicer:
         found.problems = [*self._of_cells(), *self._problems.values()]
         return found
 
-    def _follow(self) -> None:
+    def _follow(self, last: int) -> None:
         while self._waiting:
             while self._waiting:
                 self._follow_one(self._waiting.pop())
@@ -122,11 +127,19 @@ class _Slicer:
             callers = [place for place in sorted(self._why) if self._parts[place].facts.calls]
             for name in self._later:
                 self._need_where_called(name, callers)
+            for module, users in self._modules.items():
+                self._need_state(module, users, last)
 
     def _follow_one(self, place: int) -> None:
         part = self._parts[place]
+        for name, module in part.modules.items():
+            if name in part.facts.used:
+                self._modules[module.partition(".")[0]].append(place)
         for name, line in part.facts.reads.items():
             self._need(place, name, line, name in part.facts.certain)
+        for name, line in part.facts.mentions.items():
+            if name in self._places and name not in part.facts.binds:
+                self._need(place, name, line, False)
         for name, line in part.facts.later.items():
             self._later.setdefault(name, (place, line))
         self._need_files(place)
@@ -169,15 +182,19 @@ class _Slicer:
             binds = part.binds(name)
             if binds is None and name in part.effects.changes:
                 at, how = part.effects.changes[name]
-                self._include(earlier, f"{how} (line {at}), and so may change `{name}` of {user}")
+                if how.startswith(WRITES):
+                    self._include(earlier, f"{how} (line {at}) with `{name}`, and {user} uses `{name}`")
+                else:
+                    self._include(earlier, f"{how} (line {at}), and so may change `{name}` of {user}")
             elif binds is None:
                 self._include(earlier, f"{part.binds_any}; {user} uses `{name}`")
                 found = True
             else:
                 self._include(earlier, f"binds `{name}`, which {user} uses")
                 found = True
-            if binds:
+            if binds is not None:
                 self._need_module(place, name, part)
+            if binds:
                 return
         if not found and name not in BUILTIN:
             self._unresolved(place, name, line, certain, "")
@@ -194,17 +211,21 @@ class _Slicer:
         module = part.modules.get(name, "").partition(".")[0]
         if not module:
             return
-        user = self._parts[place].number
-        for earlier in self._places.get(f"module:{module}", ()):
-            if earlier < place:
-                at, how = self._parts[earlier].effects.changes[f"module:{module}"]
-                self._include(earlier, f"{how} (line {at}), and so may change `{module}` for cell {user}")
+        self._modules[module].append(place)
         for path, earlier in self._made_files():
             if (
                 earlier < place
                 and path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") == module
             ):
                 self._include(earlier, f"writes `{path}`, which cell {part.number} imports")
+
+    def _need_state(self, module: str, users: Sequence[int], last: int) -> None:
+        """Need what sets something in a module, wherever it stands: what the module made may heed it, too."""
+        for earlier in self._places.get(f"module:{module}", ()):
+            if earlier < last:
+                at, how = self._parts[earlier].effects.changes[f"module:{module}"]
+                user = self._parts[next((each for each in users if each > earlier), last)].number
+                self._include(earlier, f"{how} (line {at}), and so may change `{module}` for cell {user}")
 
     def _made_files(self) -> Iterator[tuple[str, int]]:
         for earlier, part in enumerate(self._parts):
@@ -220,20 +241,34 @@ class _Slicer:
 
     def _need_files(self, place: int) -> None:
         part = self._parts[place]
+        for path in part.missing:
+            if not any(
+                is_at(path, each) for earlier in self._parts[:place] for each in earlier.facts.written
+            ):
+                self._need_shell(place, path)
         for path in part.facts.files:
             for earlier in range(place):
                 if not self._usable(earlier) or earlier in self._why:
                     continue
                 for written in self._parts[earlier].facts.written:
-                    if _is_at(path, written):
+                    if is_at(path, written):
                         self._include(earlier, f"writes `{written}`, and cell {part.number} names `{path}`")
                         break
+
+    def _need_shell(self, place: int, path: str) -> None:
+        """Need all shell lines that may make a file that is not there and that no cell is known to make."""
+        for earlier in range(place):
+            part = self._parts[earlier]
+            if part.acts and self._usable(earlier):
+                user = self._parts[place].number
+                self._include(earlier, f"may make `{path}` (line {part.acts}), which cell {user} names")
 
     def _need_unknown(self, place: int) -> None:
         """A cell that reads names by their text needs what nobody can know."""
         part = self._parts[place]
         unknown = [
-            *part.facts.unknown,
+            *((line, f"{what}(…)") for line, what in part.facts.unknown),
+            *part.facts.lists,
             *((line, what) for line, what in part.code.binds_any if " -i" in what),
         ]
         if not unknown:
@@ -243,17 +278,25 @@ class _Slicer:
                 if self._usable(earlier):
                     self._include(earlier, f"cell {part.number} is tagged `{ALL}`")
             return
-        line, what = unknown[0]
-        self._problem(
-            place,
-            "unknown-names",
-            f"`{what}(…)` may use any name, so which cells it needs cannot be known.",
-            line,
-            f"Tag the cell `{ALL}` to take all cells before it, or `{SKIP}` to leave it out.",
-        )
+        self._unknowing.append((place, *unknown[0]))
+
+    def _ask_for_all(self) -> None:
+        """Ask about cells that may need any other, unless all are in."""
+        for place, line, what in self._unknowing:
+            if all(earlier in self._why or not self._usable(earlier) for earlier in range(place)):
+                continue
+            self._problem(
+                place,
+                "unknown-names",
+                f"`{what}` may use any name, so which cells it needs cannot be known.",
+                line,
+                f"Tag the cell `{ALL}` to take all cells before it, or `{SKIP}` to leave it out.",
+            )
 
     def _unresolved(self, place: int, name: str, line: int, certain: bool, why: str) -> None:
         part = self._parts[place]
+        if name in part.effects.binds:
+            return  # A function that it calls binds it.
         hint = f"Bind it in a cell above, or bring the kernel's object along: --carry {name}"
         if name in _HISTORY or (name[:1] == "_" and name[1:].isdigit()):
             if not certain:
@@ -322,9 +365,3 @@ class _Slicer:
         number = self._parts[place].number
         problem = Problem(severity, code, message, line=line or None, cell=number, hint=hint)  # type: ignore[arg-type]
         self._problems.setdefault((number, message), problem)
-
-
-def _is_at(path: str, written: str) -> bool:
-    """Say whether a path is, or lies in, what was written."""
-    path, written = path.removeprefix("./").rstrip("/"), written.removeprefix("./").rstrip("/")
-    return bool(written) and (path == written or path.startswith(f"{written}/"))

@@ -7,7 +7,8 @@ in the notebook                         in the script
 ``%%writefile FILE``                    a file of the package; ``-a``, or a path outside: written when run
 ``!command``, ``%%bash``, ``%%script``  run by the shell; a failure ends the script
 ``x = !command``, ``%sx``               the lines it prints; a failure does not end the script
-``%cd``, ``%env NAME=VALUE``, ``%pwd``  the same in Python
+``%cd``, ``%env NAME=VALUE``, ``%pwd``  the same in Python; as all magics, also without the ``%``
+                                        where it is all that the cell has
 ``%time``, ``%%time``, ``%%capture``    what they run; nothing is measured
 ``%timeit``, ``%prun``, ``%memit``      left out: they only measure
 ``%run FILE.py``                        runs it, and its names are there
@@ -35,7 +36,7 @@ ONLY_NOTEBOOK = known.names(
     alias alias_magic autoawait autocall automagic autoreload autosave bookmark clear cls colors config
     connect_info debug dhist dirs doctest_mode gui hist history killbgscripts less load_ext logoff logon
     logstart logstate logstop lsmagic man matplotlib more notebook page paijob pastebin pdb pdef pdoc pfile
-    pinfo pinfo2 popd pprint precision psearch psource pushd qtconsole quickref rehashx reload_ext tb
+    pinfo pinfo2 pprint precision psearch psource qtconsole quickref rehashx reload_ext tb
     tensorboard unalias unload_ext who whos who_ls xmode
     """
 )
@@ -44,6 +45,10 @@ SHOWS = frozenset({"html", "HTML", "javascript", "js", "svg", "SVG", "latex", "m
 RUNS_BODY = frozenset({"time", "capture"})
 SHELLS = frozenset({"bash", "sh", "script", "python", "python3", "perl", "ruby", "zsh", "!", "sx", "system"})
 ALIASES = frozenset({"cat", "cp", "ls", "ll", "mkdir", "mv", "rm", "rmdir", "touch"})
+AUTOMATIC = ALIASES | frozenset(
+    {"cd", "pushd", "popd", "pip", "conda", "env", "set_env", "run", "pwd", "time"}
+)
+_OPERATORS = tuple("=,!><+*/%^&|([.")
 INSTALLS = frozenset({"pip", "uv"})
 
 
@@ -77,19 +82,23 @@ class Translated:
         return all(isinstance(each, ast.Pass) or _is_none(each) for each in self.tree.body)
 
 
-def translate(cell: NotebookCell, bound: Collection[str]) -> Translated:
+def translate(
+    cell: NotebookCell, bound: Collection[str], rewritten_files: Collection[str] = ()
+) -> Translated:
     """Return a code cell as plain Python.
 
     Args:
         cell: the cell.
         bound: names that cells of the notebook bind; shell lines are filled in with them.
+        rewritten_files: paths that several cells write, each when it runs.
     """
-    return _Translator(cell, bound).done()
+    return _Translator(cell, bound, rewritten_files).done()
 
 
 class _Translator:
-    def __init__(self, cell: NotebookCell, bound: Collection[str]) -> None:
+    def __init__(self, cell: NotebookCell, bound: Collection[str], rewritten_files: Collection[str]) -> None:
         self._cell = cell
+        self._rewritten_files = rewritten_files
         self._bound = bound
         self._found = Translated()
 
@@ -103,8 +112,15 @@ class _Translator:
         if magic is not None:
             self._cell_magic(magic, above)
         else:
-            text, tree = plain("\n" * above + source)
+            text, tree = plain("\n" * above + self._with_percent(source))
             self._python(text, tree)
+
+    def _with_percent(self, source: str) -> str:
+        """Put the ``%`` before the magic of a cell that has one line only, where IPython needs none."""
+        word, _, rest = source.strip().partition(" ")
+        if "\n" in source.strip() or word not in AUTOMATIC or word in self._bound or rest[:1] in _OPERATORS:
+            return source
+        return source.replace(word, f"%{word}", 1)
 
     def _python(self, text: str, tree: ast.Module | None) -> None:
         try:
@@ -150,7 +166,8 @@ class _Translator:
             return
         path = names[0]
         inside = not path.startswith(("/", "~", "..")) and "/.." not in path
-        if inside and "{" not in path and "$" not in path and len(words) == 1:
+        once = path.removeprefix("./") not in self._rewritten_files
+        if inside and "{" not in path and "$" not in path and len(words) == 1 and once:
             self._found.files[path.removeprefix("./")] = magic.body
             self._note(line, f"`{path}` is a file of the package")
             return
@@ -225,8 +242,10 @@ class _Translator:
         """Return what does the same as a magic that has a counterpart in Python."""
         if name == "time":
             return rest if alone else f"({rest})"
-        if name == "cd" and not rest.startswith("-"):
-            return f"paicells.cd({commands.expanded(rest.strip(chr(34) + chr(39)) or '~', self._bound)})"
+        rest = rest.removeprefix("-q ") if name == "cd" else rest
+        if name in ("cd", "pushd", "popd") and (rest == "-" or not rest.startswith("-")):
+            where = commands.expanded(rest.strip(chr(34) + chr(39)) or "~", self._bound)
+            return f"paicells.{name}({where if name != 'popd' else ''})"
         if name == "pwd":
             return "paicells.pwd()"
         if name in ("env", "set_env") and not rest:
@@ -237,8 +256,9 @@ class _Translator:
                 return f"__import__('os').environ[{variable!r}]"
             return f"paicells.env({variable.strip()!r}, {commands.expanded(value.strip(), self._bound)})"
         words = rest.split()
+        if (name, *words[:1]) in (("store", "-r"), ("pylab",)) or name in ("pylab", "run", "macro"):
+            self._found.binds_any.append((line, f"%{name} {rest}".rstrip()))
         if name == "run" and words and words[0].endswith(".py"):
-            self._found.binds_any.append((line, f"%run {words[0]}"))
             arguments = "".join(f", {word!r}" for word in words[1:])
             return f"paicells.run_file({commands.expanded(words[0], self._bound)}{arguments})"
         self._unknown(f"%{name}", line)

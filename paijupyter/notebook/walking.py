@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from paijupyter.notebook import known
 from paijupyter.notebook.expressions import Expressions
-from paijupyter.notebook.names import ARGUMENT, NOTHING, Facts, Function, holds, holds_all
+from paijupyter.notebook.names import (
+    ARGUMENT,
+    NOTHING,
+    Facts,
+    Function,
+    holds,
+    holds_all,
+    target_names,
+)
+from paijupyter.notebook.scopes import CHANGEABLE, ClassScope
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_EXPLICIT = frozenset(["__init__", "__post_init__", "__new__", "__call__", "__del__", "__init_subclass__"])
+_FILLS = frozenset(["redirect_stdout", "redirect_stderr"])  # contexts that write into what they are given
 _ENDS = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
 
@@ -23,8 +35,12 @@ def facts_of(tree: ast.Module) -> Facts:
     walker = Walker(Facts())
     walker.block(tree.body)
     found = walker.facts
+    found.used = {name for event in found.events if event.kind == "read" for name in event.names}
+    found.used |= set(found.later)
     found.calls = not all(map(_is_inert, tree.body))
-    found.binds = {name: name in walker.bound for name in found.binds if name not in found.deleted}
+    found.binds = {
+        name: name in walker.bound - found.partly for name in found.binds if name not in found.deleted
+    }
     return found
 
 
@@ -55,10 +71,16 @@ class Walker(Expressions):
         self._expression(node.value)
         for target in node.targets:
             self._target(target, node.value)
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        self._event("link", node.lineno, frozenset(names[:1]), frozenset(names[1:]))
+
+    def _return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self._expression(node.value)
+            self.gives |= holds(node.value)
 
     def _annassign(self, node: ast.AnnAssign) -> None:
-        with self._softly():
-            self._expression(node.annotation)
+        self._annotation(node.annotation)
         if node.value is not None:
             self._expression(node.value)
             self._target(node.target, node.value)
@@ -127,9 +149,16 @@ class Walker(Expressions):
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             self._expression(item.context_expr)
+            if not isinstance(item.context_expr, ast.Call):
+                what = f"{known.dotted(item.context_expr)}.__enter__"
+                self._event("call", node.lineno, holds(item.context_expr), text=what, method=True)
+            elif known.dotted(item.context_expr.func).rpartition(".")[2] in _FILLS:
+                given = holds_all(item.context_expr.args)
+                self._event("change", node.lineno, given, text="what is redirected")
             if item.optional_vars is not None:
                 self._target(item.optional_vars, item.context_expr)
-        self.block(node.body)
+        with self._maybe() if any(map(_swallows, node.items)) else nullcontext():
+            self.block(node.body)
 
     def _asyncwith(self, node: ast.AsyncWith) -> None:
         self._awaited(True)
@@ -174,6 +203,8 @@ class Walker(Expressions):
 
     def _case(self, case: ast.match_case, subject: ast.expr) -> None:
         for part in ast.walk(case.pattern):
+            for key in part.keys if isinstance(part, ast.MatchMapping) else []:
+                self._expression(key)
             name = getattr(part, "rest", None) or getattr(part, "name", None)
             if isinstance(name, str):
                 self._bind(name, case.pattern, holds(subject))
@@ -185,34 +216,63 @@ class Walker(Expressions):
 
     def _functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         function = self._function(node)
+        if any("cache" in ast.unparse(each) for each in node.decorator_list):
+            function = replace(function, cached=True)
         arguments = node.args
         used = [*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)]
         self._bind(node.name, node, holds_all(used), function=function)
+        self._decorated(node)
 
     _asyncfunctiondef = _functiondef
+
+    def _decorated(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        """Decorators are called with what is defined."""
+        for each in node.decorator_list:
+            called = each.func if isinstance(each, ast.Call) else each
+            owner = called.value if isinstance(called, ast.Attribute) else called
+            text, method = known.dotted(called), isinstance(called, ast.Attribute)
+            given = frozenset([node.name])
+            self._event("call", node.lineno, holds(owner), given, text=text, method=method)
 
     def _classdef(self, node: ast.ClassDef) -> None:
         for each in [*node.decorator_list, *node.bases, *(word.value for word in node.keywords)]:
             self._expression(each)
-        scope: set[str] = set()
+        scope = ClassScope()
         methods: dict[str, Function] = {}
         for statement in node.body:
             if isinstance(statement, _FUNCTIONS):  # A method does not see the names of its class.
                 methods[statement.name] = _method(self._function(statement), statement)
-                scope.add(statement.name)
+                scope[statement.name] = NOTHING
             else:
                 self._scopes.append(scope)
                 self.block([statement])
                 self._scopes.pop()
         reads = {name: line for each in methods.values() for name, line in each.reads.items()}
         events = tuple(event for each in methods.values() for event in each.events)
-        found = Function(reads, events, methods=methods)
+        gives = {name for event in events if event.kind == "change" for name in event.holds} - {ARGUMENT}
+        implicit = [each for each in node.body if isinstance(each, _FUNCTIONS) and _is_implicit(each)]
+        restless = any(methods[each.name].own for each in implicit)
+        found = Function(
+            reads,
+            events,
+            methods=methods,
+            is_class=True,
+            gives=frozenset(gives),
+            keeps=any(map(_is_shared, node.body)),
+            restless=restless,
+        )
         self._bind(node.name, node, holds_all([*node.decorator_list, *node.bases]), function=found)
+        self._decorated(node)
+        for base in node.bases:
+            text = f"{known.dotted(base)}.__init_subclass__"
+            self._event("call", node.lineno, holds(base), frozenset([node.name]), text=text, method=True)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
             top = alias.name.partition(".")[0]
             self._bind(alias.asname or top, node, NOTHING, module=alias.name if alias.asname else top)
+            if "." in alias.name and not alias.asname:
+                self.facts.partly.add(top)
 
     def _importfrom(self, node: ast.ImportFrom) -> None:
         if node.module == "__future__":
@@ -232,6 +292,9 @@ class Walker(Expressions):
             parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
             for number, each in enumerate(node.elts):
                 self._target(each, parts[number] if len(parts) == len(node.elts) else value)
+            if isinstance(value, ast.Call):  # What is made together may belong together: figure and axes.
+                names = list(target_names(node))
+                self._event("link", node.lineno, frozenset(names[:1]), frozenset(names[1:]))
         elif isinstance(node, ast.Starred):
             self._target(node.value, value)
         elif (name := known.looked_up(node)) is not None:
@@ -259,11 +322,39 @@ def _method(function: Function, node: ast.FunctionDef | ast.AsyncFunctionDef) ->
     """Leave out what a method does to its own object: that is changed by calling it, in any case."""
     if any(getattr(each, "id", "") == "staticmethod" for each in node.decorator_list):
         return function
+    own = any(
+        ARGUMENT in event.names
+        and (event.kind == "change" or event.text.rpartition(".")[2] not in known.READING)
+        for event in function.events
+    )
+    function = replace(function, own=own)
     others = [part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)][1:]
     if others:
         return function
     events = (replace(each, names=each.names - {ARGUMENT}) for each in function.events)
     return replace(function, events=tuple(each for each in events if each.names or each.holds))
+
+
+def _swallows(item: ast.withitem) -> bool:
+    """Say whether a context goes on after its body has failed."""
+    call = item.context_expr
+    name = known.dotted(call.func) if isinstance(call, ast.Call) else ""
+    return name.rpartition(".")[2] in ("suppress", "raises", "assertRaises")
+
+
+def _is_shared(node: ast.stmt) -> bool:
+    """Say whether a statement in the body of a class makes what its objects share, and what may change."""
+    if isinstance(node, _FUNCTIONS):
+        return any("classmethod" in ast.unparse(each) for each in node.decorator_list)
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    return isinstance(value, CHANGEABLE)
+
+
+def _is_implicit(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Say whether a method is called by what looks like reading: an item, a length, a property."""
+    if any(known.dotted(each) in ("property", "functools.cached_property") for each in node.decorator_list):
+        return True
+    return node.name.startswith("__") and node.name not in _EXPLICIT
 
 
 def _is_inert(node: ast.stmt) -> bool:

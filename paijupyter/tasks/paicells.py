@@ -383,10 +383,31 @@ def program(command: str, text: str, check: bool) -> None:
     subprocess.run(words, input=text.encode("utf-8"), check=check)
 
 
+_been: "List[str]" = []  # where `cd` was before
+_pushed: "List[str]" = []
+
+
 def cd(*parts: "Any") -> str:
-    """Change the working directory and return it."""
-    os.chdir(os.path.expanduser(_joined(parts)))
+    """Change the working directory and return it; ``-`` is the one before."""
+    where, here = _joined(parts), os.getcwd()
+    os.chdir(_been[-1] if where == "-" and _been else os.path.expanduser(where))
+    _been.append(here)
     return os.getcwd()
+
+
+def pushd(*parts: "Any") -> str:
+    """Change the working directory until ``popd``."""
+    _pushed.append(os.getcwd())
+    return cd(*parts)
+
+
+def popd() -> str:
+    """Go back to where ``pushd`` was called.
+
+    Raises:
+        IndexError: it was not.
+    """
+    return cd(_pushed.pop())
 
 
 def pwd() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -36,6 +37,8 @@ def by_script(folder: Path, script: str) -> None:
 
 def main(jobs: str) -> None:
     shell = made_shell()
+    for library in ("numpy", "pandas"):  # Once, as several notebooks use them.
+        importlib.import_module(library)
     for job in json.loads(Path(jobs).read_text()):
         child = os.fork()
         if not child:

@@ -126,6 +126,12 @@ def test_a_carried_object_needs_no_cell_that_makes_it() -> None:
         ("%cd {d}/sub", "paicells.cd(d, '/sub')\n"),
         ("%env A=b c", "paicells.env('A', 'b c')\n"),
         ("%pwd", "paicells.pwd()\n"),
+        ("%cd -", "paicells.cd('-')\n"),
+        ("%cd -q {d}", "paicells.cd(d)\n"),
+        ("%pushd {d}", "paicells.pushd(d)\n"),
+        ("%popd", "paicells.popd()\n"),
+        ("cd {d}", "paicells.cd(d)\n"),
+        ("d = 1", "d = 1"),
         ("%run other.py 1", "paicells.run_file('other.py', '1')\n"),
         ("%time y = f(1)", "y = f(1)\n"),
         ("%%time\ny = 1", "\ny = 1\n"),
@@ -248,6 +254,68 @@ def test_names_by_their_text_are_asked_about_and_the_tag_answers() -> None:
     assert said.startswith("cell 3, line 1: `exec(…)` may use any name") and "pai:needs-all" in said
     found = exported(made(*cells[:2], (cells[2], "pai:needs-all")))
     assert errors(found) == [] and in_it(found) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("[n for n in dir() if n.startswith('test_')]", "`dir(…)`"),
+        ("import sys\nvars(sys.modules[__name__])", "`sys.modules[__name__]`"),
+        ("import unittest\nunittest.main(argv=['x'], exit=False)", "`unittest.main(…)`"),
+        ("import doctest\ndoctest.testmod()", "`doctest.testmod(…)`"),
+        ("object.__subclasses__()", "`object.__subclasses__(…)`"),
+    ],
+)
+def test_what_looks_at_all_names_is_asked_about_unless_all_cells_are_in(source: str, said: str) -> None:
+    cells = ["def test_one():\n    pass", source]
+    (asked,) = errors(exported(made(*cells)))
+    assert f"{said} may use any name" in asked and "pai:needs-all" in asked
+    assert errors(exported(made(*cells), "all")) == []
+    assert in_it(exported(made(*cells, "x = 1"))) == [3]
+
+
+@pytest.mark.parametrize("line", ["%run other.ipynb", "%pylab", "%store -r x"])
+def test_a_magic_that_may_bind_any_name_is_not_left_out_silently(line: str) -> None:
+    (asked,) = errors(exported(made("x = 1", line, "print(x)")))
+    assert asked.startswith("cell 2, line 1: ") and "cannot be part of a script" in asked
+
+
+def test_random_numbers_that_a_library_draws_from_another_count() -> None:
+    seeded = "import numpy as np\nnp.random.seed(0)\nX = np.arange(20)"
+    split = "from sklearn.model_selection import train_test_split"
+    forest = "from sklearn.ensemble import RandomForestClassifier\nclf = RandomForestClassifier()"
+    drawn = "print(np.random.rand())"
+    assert in_it(exported(made(seeded, split, "a, b = train_test_split(X)", drawn))) == [1, 2, 3, 4]
+    assert in_it(exported(made(seeded, split, "a, b = train_test_split(X, random_state=1)", drawn))) == [1, 4]
+    assert in_it(exported(made(seeded, forest, "clf.fit(X.reshape(-1, 2), X[:10])", drawn))) == [1, 2, 3, 4]
+
+
+def test_a_file_is_said_as_a_file() -> None:
+    cells = [
+        "import pandas as pd\ntag = 'v1'",
+        "pd.DataFrame().to_csv(f'{tag}.csv')",
+        "pd.read_csv(f'{tag}.csv')",
+    ]
+    assert told_lines(exported(made(*cells)).told)[1] == (
+        "+ cell 2: writes a file, as it calls `to_csv` (line 1) with `tag`, and cell 3 uses `tag`"
+    )
+
+
+def test_shell_lines_are_needed_for_a_file_that_is_not_there(tmp_path: Path) -> None:
+    cells = ["!unzip data.zip", "!ls", "open('train.csv')"]
+    assert in_it(exported(made(*cells), folder=tmp_path)) == [1, 3]
+    (tmp_path / "train.csv").write_text("1")
+    assert in_it(exported(made(*cells), folder=tmp_path)) == [3]
+
+
+def test_an_import_that_changes_another_module_is_needed_where_nothing_names_it() -> None:
+    cells = [
+        "from sklearn.experimental import enable_iterative_imputer",
+        "import json",
+        "from sklearn.impute import IterativeImputer",
+        "IterativeImputer()",
+    ]
+    assert in_it(exported(made(*cells))) == [1, 3, 4]
 
 
 def test_an_unknown_star_import_is_taken_along() -> None:

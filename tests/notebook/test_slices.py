@@ -36,7 +36,8 @@ def notebook(*cells: str) -> Notebook:
 def beside(folder: Path) -> Path:
     """Make the folder of a notebook, with the files that some of them use."""
     (folder / "lib").mkdir(parents=True)
-    (folder / "helper.py").write_text("def helped(x):\n    return x + 10\n\n_hidden = 1\n")
+    trains = "def train(m):\n    m['n'] = m.get('n', 0) + 1\n    return m['n']\n"
+    (folder / "helper.py").write_text(f"def helped(x):\n    return x + 10\n\n_hidden = 1\n{trains}")
     (folder / "lib" / "inlib.py").write_text("W = 'in lib'\n")
     (folder / "ran.py").write_text("from_ran = [3]\n")
     return folder
@@ -55,7 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str
         jobs.append({"folder": str(part), "script": str(part / "small.py")})
     (root / "jobs.json").write_text(json.dumps(jobs))
     command = [sys.executable, str(HERE / "run_small.py"), str(root / "jobs.json")]
-    subprocess.run(command, check=True, timeout=100)
+    subprocess.run(command, check=True, timeout=600)
     found: dict[str, dict[str, str]] = {}
     for place, (name, _, _) in enumerate(SMALL):
         found[name] = {}
