@@ -252,6 +252,7 @@ class Flow:
         thing = self._thing(first)
         if event.writes:  # Whoever names the same file may read it.
             for name in event.holds - {ARGUMENT}:
+                self._found.written.update(dict.fromkeys(self._thing(name).opens[0], event.line))
                 if not (self._thing(name).module or self._thing(name).function or name in BUILTIN):
                     self._found.changes.setdefault(name, (event.line, f"{WRITES} calls `{event.text}`"))
         for name in event.holds if self._acting else ():

@@ -28,9 +28,12 @@ _RUNS = known.names("check_call check_output Popen")
 # What opens a file or a database that is written later, by a method of the result.
 _OPENS = known.names(
     """
-    connect create_engine File ZipFile TarFile ExcelWriter HDFStore FileHandler SummaryWriter SqliteDict open
+    connect create_engine File ZipFile TarFile ExcelWriter HDFStore FileHandler SummaryWriter SqliteDict Path
+    PurePath open
     """
 )
+# Of those, the ones that only read unless their mode says more.
+_READS = known.names("open io.open gzip.open Image.open")
 _NO_PATHS = known.names("encoding mode newline errors sep orient format how index_label dtype")
 # Commands that only show something.
 _SHOWING = known.names(
@@ -40,6 +43,7 @@ _SHOWING = known.names(
     """
 )
 _ENDING = re.compile(r"[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}$")
+_MODE = re.compile(r"[rwxa][bt+]{0,2}")
 _MODES = frozenset("wax+")
 
 
@@ -102,15 +106,17 @@ def part_names(call: ast.Call) -> Names:
 
 
 def opened(node: ast.expr | None) -> tuple[Names, Names]:
-    """Return the paths and the names that a call opens for one who writes by a method of its result."""
-    if not isinstance(node, ast.Call):
-        return frozenset(), frozenset()
-    last = known.dotted(node.func).rpartition(".")[2]
-    if last not in _OPENS or (last == "open" and not writes(node)):
-        return frozenset(), frozenset()
-    parts = [part for each in node.args for part in ast.walk(each)]
+    """Return the paths, and the names of paths, that are written by who writes by a method of a value."""
+    roots: list[ast.expr] = []
+    if isinstance(node, ast.Constant) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+        roots = [node]
+    elif isinstance(node, ast.Call):
+        name = known.dotted(node.func)
+        if name.rpartition(".")[2] in _OPENS and (name not in _READS or writes(node)):
+            roots = node.args
+    parts = [part for each in roots for part in ast.walk(each)]
     texts = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-    return frozenset(filter(is_path, texts)), frozenset(
+    return frozenset(text for text in texts if is_path(text) or _is_name(text)), frozenset(
         each.id for each in parts if isinstance(each, ast.Name)
     )
 
@@ -133,7 +139,7 @@ def is_file_name(text: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Say whether a constant may be the name of a file or folder without an ending."""
-    return len(text) > 2 and text.replace("_", "").replace("-", "").isalnum()
+    return len(text) > 1 and not _MODE.fullmatch(text) and text.replace("_", "").replace("-", "").isalnum()
 
 
 def is_at(path: str, written: str) -> bool:
@@ -143,4 +149,6 @@ def is_at(path: str, written: str) -> bool:
         return False
     if any(mark in path for mark in "*?["):
         return path.strip("*?./") != "" and fnmatch(written, path)
+    if "." not in written.rpartition("/")[2] and path.startswith(f"{written}."):
+        return True  # ``np.save("weights", …)`` adds the ending itself.
     return path == written or path.startswith(f"{written}/") or written.startswith(f"{path}/")

@@ -135,6 +135,7 @@ class _Slicer:
         for name, module in part.modules.items():
             if name in part.facts.used:
                 self._modules[module.partition(".")[0]].append(place)
+            self._need_made(place, module.partition(".")[0], part)
         for name, line in part.facts.reads.items():
             self._need(place, name, line, name in part.facts.certain)
         for name, line in part.facts.mentions.items():
@@ -176,6 +177,8 @@ class _Slicer:
         found = False
         for earlier in self._back(place, name):
             part = self._parts[earlier]
+            if name in part.facts.deleted and name in BUILTIN:
+                return  # What Python has of that name is back.
             if name in part.facts.deleted:
                 self._unresolved(place, name, line, certain, f"cell {part.number} deletes it")
                 return
@@ -212,11 +215,12 @@ class _Slicer:
         if not module:
             return
         self._modules[module].append(place)
+        self._need_made(place, module, part)
+
+    def _need_made(self, place: int, module: str, part: Part) -> None:
+        """Need what writes the files of a module that a cell imports."""
         for path, earlier in self._made_files():
-            if (
-                earlier < place
-                and path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") == module
-            ):
+            if earlier < place and module in path.removesuffix(".py").split("/"):
                 self._include(earlier, f"writes `{path}`, which cell {part.number} imports")
 
     def _need_state(self, module: str, users: Sequence[int], last: int) -> None:

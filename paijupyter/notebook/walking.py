@@ -232,7 +232,7 @@ class Walker(Expressions):
             owner = called.value if isinstance(called, ast.Attribute) else called
             text, method = known.dotted(called), isinstance(called, ast.Attribute)
             given = frozenset([node.name])
-            self._event("call", node.lineno, holds(owner), given, text=text, method=method)
+            self._event("call", node.lineno, holds(owner), given, text=text, method=method, inplace=True)
 
     def _classdef(self, node: ast.ClassDef) -> None:
         for each in [*node.decorator_list, *node.bases, *(word.value for word in node.keywords)]:
@@ -240,13 +240,13 @@ class Walker(Expressions):
         scope = ClassScope()
         methods: dict[str, Function] = {}
         for statement in node.body:
-            if isinstance(statement, _FUNCTIONS):  # A method does not see the names of its class.
+            self._scopes.append(scope)
+            if isinstance(statement, _FUNCTIONS):
                 methods[statement.name] = _method(self._function(statement), statement)
                 scope[statement.name] = NOTHING
             else:
-                self._scopes.append(scope)
                 self.block([statement])
-                self._scopes.pop()
+            self._scopes.pop()
         reads = {name: line for each in methods.values() for name, line in each.reads.items()}
         events = tuple(event for each in methods.values() for event in each.events)
         gives = {name for event in events if event.kind == "change" for name in event.holds} - {ARGUMENT}
