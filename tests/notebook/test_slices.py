@@ -51,6 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str
         whole, part = beside(root / f"{place}-all"), beside(root / f"{place}-script")
         made = export(notebook(*cells), Wanted([str(len(cells))], folder=part))
         for name, content in {**made.files, **made.script_files("small")}.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
             (part / name).write_bytes(content)
         jobs.append({"folder": str(whole), "cells": cells})
         jobs.append({"folder": str(part), "script": str(part / "small.py")})
