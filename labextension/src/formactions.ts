@@ -8,14 +8,23 @@ import { IContext } from './context';
 import { h } from './dom';
 import { FormApi } from './formapi';
 import { CommandIDs } from './ids';
+import { stateWord } from './words';
 
 /** Have a person choose an earlier job; open a form that starts from it. */
 export async function pickJob({ commands, store, trans }: IContext): Promise<void> {
   const select = h('select', { class: 'jp-mod-styled', 'aria-label': trans.__('Job') });
-  select.append(...store.jobs().map(job => h('option', { value: job.id }, `${job.name} · ${job.state}`)));
+  const jobs = store.jobs();
+  select.append(...jobs.map(job => h('option', { value: job.id }, `${job.name} · ${stateWord(job.state, trans)}`)));
+  const title = trans.__('Start from a job');
+  if (!jobs.length) {
+    const buttons = [Dialog.cancelButton({ label: trans.__('Close') })];
+    await showDialog({ title, body: trans.__('There is no job yet.'), buttons });
+    return;
+  }
   const answer = await showDialog({
-    title: trans.__('Start from a job'),
+    title,
     body: new Widget({ node: h('div', {}, select) }),
+    focusNodeSelector: 'select',
     buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), Dialog.okButton({ label: trans.__('Open') })]
   });
   if (answer.button.accept && select.value) {

@@ -330,7 +330,7 @@ def test_an_earlier_job_and_the_defaults_of_a_profile(forms):
     assert forms.get("profiles/pai")["settings"]["image"] == "python:3.11-slim"
 
     form.get_by_role("button", name="Start from a job").click()
-    page.locator(".jp-Dialog select").select_option(job["id"])
+    page.locator(".jp-Dialog select:focus").select_option(job["id"])
     page.locator(".jp-Dialog .jp-mod-accept").click()
     copy = page.locator(".jp-PaiForm:visible")
     copy.get_by_label("Name", exact=True).and_(page.locator("input")).wait_for()
