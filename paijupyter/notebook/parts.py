@@ -15,7 +15,7 @@ from paijupyter.notebook.effects import Effects, Flow
 from paijupyter.notebook.names import Facts
 from paijupyter.notebook.reading import NotebookCell
 from paijupyter.notebook.syntax import parsed, plain
-from paijupyter.notebook.translating import Translated, translate
+from paijupyter.notebook.translating import AUTOMATIC, Translated, translate
 from paijupyter.notebook.walking import facts_of
 
 SKIP, ALL, EXPORT, ROLE = "pai:skip", "pai:needs-all", "pai:export", "pai:role="
@@ -79,6 +79,7 @@ def parts_of(
     """
     code = [cell for cell in cells if cell.is_code]
     shell = any(mark in cell.source for cell in code for mark in "!%")
+    shell |= any(cell.source.split(None, 1)[0] in AUTOMATIC for cell in code)
     bound = _bound(code) if shell else set()
     again = _written_again(code) if shell else set()
     flow = Flow()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paijupyter.errors import Problem
 from paijupyter.notebook.effects import WRITES
@@ -116,7 +116,7 @@ class _Slicer:
                 found.included.append((part, self._why[place]))
             else:
                 found.left_out.append((part, self._why_not(place, last)))
-        found.problems = [*self._of_cells(), *self._problems.values()]
+        found.problems = [*self._of_cells(), *self._of_magics(last), *self._problems.values()]
         return found
 
     def _follow(self, last: int) -> None:
@@ -345,6 +345,18 @@ class _Slicer:
                     hint="Use a parameter (--param NAME=VALUE), or a secret (--secret NAME=ask).",
                 )
 
+    def _of_magics(self, last: int) -> Iterator[Problem]:
+        """Warn of magics without a rule in cells that are left out: nobody knows what they do."""
+        for place in range(last):
+            if place in self._why or not self._usable(place):
+                continue
+            for problem in self._parts[place].code.problems:
+                if problem.code == "magic":
+                    message = (
+                        f"{problem.message.rstrip('.')}, so it is left out, and what it does is not known."
+                    )
+                    yield replace(problem, severity="warning", message=message)
+
     def _why_not(self, place: int, last: int) -> str:
         part = self._parts[place]
         if part.is_skipped:
@@ -355,6 +367,8 @@ class _Slicer:
             return "comes after the chosen cells"
         if any(problem.code == "not-python" for problem in part.code.problems):
             return "cannot be read, and nothing that is known asks for it"
+        if any(problem.code == "magic" for problem in part.code.problems):
+            return "has a magic that cannot be part of a script, and nothing that is known asks for it"
         if part.code.is_empty:
             return part.code.notes[0][1] if part.code.notes else "has nothing to run"
         names = [name for name in part.facts.binds if not name.startswith("_")]

@@ -280,6 +280,22 @@ def test_a_magic_that_may_bind_any_name_is_not_left_out_silently(line: str) -> N
     assert asked.startswith("cell 2, line 1: ") and "cannot be part of a script" in asked
 
 
+def test_a_name_of_the_notebook_is_no_magic() -> None:
+    found = exported(made("env = [1]", "env"))
+    assert in_it(found) == [1, 2] and "paicells.env" not in found.scripts[""].text
+    assert exported(made("pip install -q einops", "x = 1")).requirements == ["einops"]
+
+
+def test_a_magic_without_a_rule_that_is_left_out_is_warned_of() -> None:
+    found = exported(made("%dotenv", ("%other", "pai:skip"), "x = 1", "print(x)"))
+    (problem,) = found.problems
+    assert str(problem).startswith(
+        "cell 1, line 1: `%dotenv` cannot be part of a script, so it is left out, "
+    )
+    assert problem.severity == "warning" and in_it(found) == [3, 4]
+    assert told_lines(found.told)[0].startswith("- cell 1: has a magic that cannot be part of a script")
+
+
 def test_random_numbers_that_a_library_draws_from_another_count() -> None:
     seeded = "import numpy as np\nnp.random.seed(0)\nX = np.arange(20)"
     split = "from sklearn.model_selection import train_test_split"
