@@ -67,6 +67,7 @@ class Flow:
         self._methods: dict[str, list[Function]] = defaultdict(list)
         self._found = Effects()
         self._called: set[int] = set()
+        self._by = ""  # of what a function does: how it came to be called
         self._acting = False  # whether any function of the notebook does something to what is outside of it
 
     def module(self, name: str) -> str:
@@ -97,6 +98,7 @@ class Flow:
             self._link(event.names, event.holds)
         elif event.kind == "call":
             self._call(event, 0)
+            self._by = ""
 
     def _read(self, name: str, line: int) -> None:
         thing = self._things.get(name)
@@ -107,7 +109,9 @@ class Flow:
         for each in self._reached([name], self._held) if self._acting else ():
             function = self._thing(each).function
             if function is not None and function.events:  # Whoever has a function may call it.
+                self._by = f"uses `{name}`, by which it "
                 self._run(function, NOTHING, line, 0)
+                self._by = ""
 
     def _reached(self, names: Iterable[str], links: Mapping[str, Collection[str]]) -> set[str]:
         """Return names and all to which links lead from them."""
@@ -182,6 +186,8 @@ class Flow:
     def _hold(self, name: str, names: Iterable[str]) -> None:
         """Note that a name may lead to the objects of others."""
         for each in list(names):
+            if each in BUILTIN and each not in self._things:
+                continue
             thing = self._thing(each)
             does = thing.function
             inert = does is not None and not (does.events or does.methods or does.gives or does.cached)
@@ -201,7 +207,8 @@ class Flow:
         for name in names:
             thing = self._thing(name)
             # What was made by a module is not the module: that changes by its own functions only.
-            if name == ARGUMENT or thing.plain or thing.module:
+            builtin = name in BUILTIN and name not in self._things
+            if name == ARGUMENT or builtin or thing.plain or thing.module:
                 continue
             led = self._reached([name], self._held)
             shared = [each for each in led if each == name or not self._is_apart(each)]
@@ -240,7 +247,7 @@ class Flow:
         objects = [each for each, thing in self._things.items() if thing.instance in event.names]
         if not any(map(self._is_class, event.names)):
             objects = []
-        self._change([*event.names, *objects], event.line, f"changes `{event.text}`")
+        self._change([*event.names, *objects], event.line, f"{self._by}changes `{event.text}`")
 
     def _true_name(self, text: str) -> str:
         """Return a dotted name with its module by its true name: ``np.random`` is ``numpy.random``."""
@@ -250,20 +257,24 @@ class Flow:
     def _call(self, event: Event, depth: int) -> None:
         first = event.text.partition(".")[0]
         thing = self._thing(first)
+        by = f"calls `{event.text}`, which " if depth == 0 and event.text else self._by
         if event.writes:  # Whoever names the same file may read it.
             for name in event.holds - {ARGUMENT}:
                 self._found.written.update(dict.fromkeys(self._thing(name).opens[0], event.line))
                 if not (self._thing(name).module or self._thing(name).function or name in BUILTIN):
                     self._found.changes.setdefault(name, (event.line, f"{WRITES} calls `{event.text}`"))
+        before, self._by = self._by, by
         for name in event.holds if self._acting else ():
             function = self._thing(name).function  # Whoever gets a function may call it with the others.
             if function is not None and function.events and self._is_function(name):
                 self._run(function, (event.holds | event.names) - {name}, event.line, depth)
+        self._by = before
         if event.module or thing.module or first == "paicells":
             self._module_call(event)
         elif event.method:
             self._method_call(event, depth)
         elif thing.function is not None:
+            self._by = by
             self._run(thing.function, event.holds, event.line, depth)
             wrappers = (self._thing(each).function for each in self._held.get(first, ()))
             kept = any(each is not None and (each.methods or each.keeps) for each in wrappers)
@@ -305,10 +316,12 @@ class Flow:
 
     def _method_call(self, event: Event, depth: int) -> None:
         name = event.text.rpartition(".")[2]
-        how = f"calls `{event.text}`"
+        how = f"{self._by}calls `{event.text}`"
         methods = self._methods.get(name, ())
         if name in _HOOKS and not methods:
             return
+        if depth == 0:
+            self._by = f"calls `{event.text}`, which "
         for method in methods:
             self._run(method, event.holds, event.line, depth)
         makers = {self._thing(each).maker.partition(".")[0] for each in event.names}
@@ -351,7 +364,7 @@ class Flow:
             if event.kind == "bind":
                 self._found.binds.update(event.names)
                 self._found.changes.update(
-                    {name: (line, f"binds `{name}` in a function") for name in event.names}
+                    {name: (line, f"{self._by}binds `{name}`") for name in event.names}
                 )
                 for name in event.names:
                     self._things[name] = _Thing()

@@ -256,7 +256,10 @@ class _Slicer:
                     continue
                 for written in self._parts[earlier].facts.written:
                     if is_at(path, written):
-                        self._include(earlier, f"writes `{written}`, and cell {part.number} names `{path}`")
+                        named = f"and cell {part.number} names `{path}`"
+                        if path == written:
+                            named = f"which cell {part.number} names"
+                        self._include(earlier, f"writes `{written}`, {named}")
                         break
 
     def _need_shell(self, place: int, path: str) -> None:

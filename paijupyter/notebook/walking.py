@@ -263,6 +263,10 @@ class Walker(Expressions):
         )
         self._bind(node.name, node, holds_all([*node.decorator_list, *node.bases]), function=found)
         self._decorated(node)
+        for word in node.keywords:
+            if word.arg == "metaclass":  # It makes the class.
+                text = f"{known.dotted(word.value)}.__new__"
+                self._event("call", node.lineno, holds(word.value), text=text, method=True)
         for base in node.bases:
             text = f"{known.dotted(base)}.__init_subclass__"
             self._event("call", node.lineno, holds(base), frozenset([node.name]), text=text, method=True)

@@ -306,6 +306,17 @@ def test_random_numbers_that_a_library_draws_from_another_count() -> None:
     assert in_it(exported(made(seeded, forest, "clf.fit(X.reshape(-1, 2), X[:10])", drawn))) == [1, 2, 3, 4]
 
 
+def test_what_a_function_does_is_said_with_who_calls_it() -> None:
+    cells = ["xs = []", "def add(x):\n    xs.append(x)", "add(1)", "print(xs)"]
+    assert told_lines(exported(made(*cells)).told)[2] == (
+        "+ cell 3: uses `add`, by which it calls `xs.append` (line 1), and so may change `xs` of cell 4"
+    )
+
+
+def test_what_python_itself_has_is_not_changed_by_what_it_made() -> None:
+    assert in_it(exported(made("ys = [2]", "xs = sorted(ys)", "xs.append(1)", "print(sorted([2]))"))) == [4]
+
+
 def test_a_file_is_said_as_a_file() -> None:
     cells = [
         "import pandas as pd\ntag = 'v1'",
