@@ -12,6 +12,8 @@ import { IView, place, scrollTo } from './window';
 
 /** Columns of a time and the space after it. */
 const TIME_COLUMNS = 10;
+/** Pictures in which a browser may still go on with a smooth scroll that was under way: about a second. */
+const SETTLING = 60;
 
 export class LogRows {
   constructor(
@@ -23,6 +25,9 @@ export class LogRows {
     this.node.setAttribute('aria-label', trans.__('Lines of the log'));
     this.node.append(this._space);
     this._space.append(this._body);
+    for (const input of ['wheel', 'pointerdown', 'touchstart', 'keydown']) {
+      this.node.addEventListener(input, () => (this._settling = 0), { passive: true });
+    }
     this.node.addEventListener('scroll', () => this._onScroll());
     this.node.addEventListener('click', event => this._onClick(event));
     this.node.addEventListener('keydown', event => this._onKey(event));
@@ -55,9 +60,11 @@ export class LogRows {
     if (follow !== this._follow && (this.canFollow || !follow)) {
       this._follow = follow;
       this.followed(follow);
-      if (follow) {
-        this._toEnd(); // At once: else a scroll that the browser still animates would end the following.
-      }
+    }
+    this._settling = 0;
+    if (this._follow) {
+      this._settling = SETTLING;
+      this._toEnd();
     }
     this.draw();
   }
@@ -206,6 +213,11 @@ export class LogRows {
       return;
     }
     const atEnd = top + this.node.clientHeight >= this.node.scrollHeight - this._rowHeight;
+    if (this._settling && !atEnd) {
+      this._toEnd(); // Nobody did anything since the end was asked for: it is the rest of a way of before.
+      this.draw();
+      return;
+    }
     if (atEnd && !this.canFollow) {
       this.onEnd?.();
     } else if (atEnd && !this._follow) {
@@ -231,6 +243,10 @@ export class LogRows {
     this._space.style.height = `${height}px`;
     if (this._follow) {
       this._toEnd();
+    }
+    if (this._settling) {
+      this._settling -= 1;
+      this.draw();
     }
     const now = place({ ...view, scrollTop: this.node.scrollTop });
     this._first = now.first;
@@ -337,6 +353,7 @@ export class LogRows {
   private _timed = false;
   private _first = 0;
   private _lastTop = 0;
+  private _settling = 0;
   private _frame = 0;
   private _rowHeight = 17;
   private _charWidth = 8;

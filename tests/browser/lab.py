@@ -34,8 +34,9 @@ SAVED = """async workspace => {
   const { serviceManager, shell } = window.jupyterapp;
   const open = [...shell.widgets('main')].map(each => each.context?.path).filter(path => path);
   if (!open.length) return true;
-  const saved = JSON.stringify(await serviceManager.workspaces.fetch(workspace));
-  return open.every(path => saved.includes(`:${path}"`));
+  const before = window.paiSaved;
+  const saved = (window.paiSaved = JSON.stringify(await serviceManager.workspaces.fetch(workspace)));
+  return saved === before && open.every(path => saved.includes(`:${path}"`));
 }"""
 
 
@@ -165,8 +166,9 @@ class Lab:
 
     def reload(self) -> None:
         """Load the page anew; the address names no file, or that one would be opened once more, late."""
-        # JupyterLab saves what is open some time after it was opened.
-        self.page.wait_for_function(SAVED, arg="test", timeout=PATIENCE)
+        # JupyterLab saves what is open some time after it was opened, each time anew and in place: one that
+        # reads it just then finds nothing.
+        self.page.wait_for_function(SAVED, arg="test", timeout=PATIENCE, polling=1000)
         self.page.goto(f"{self.url}/lab/workspaces/test", timeout=PATIENCE)
         self.page.wait_for_function("() => window.jupyterapp", timeout=PATIENCE)
         self.page.evaluate("async () => { await window.jupyterapp.restored; }")
