@@ -374,10 +374,12 @@ class BackendContract:
         async with watching(backend) as watch:
             await backend.submit(job, {})
             await watch.running(job)
+            begun = watch.tasks(job)["worker-0"].started_at
+            assert begun is not None
         async with watching(backend, [job]) as watch:
             change = await watch.until(job, lambda change: True)
             assert change.state == "running"
-            assert watch.tasks(job).keys() == {"worker-0"}
+            assert {key: task.started_at for key, task in watch.tasks(job).items()} == {"worker-0": begun}
             await backend.stop(job)
 
     @pytest.mark.asyncio

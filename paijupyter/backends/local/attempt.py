@@ -197,8 +197,9 @@ class Attempt:
     def mark_running(self) -> None:
         """Note that the user's commands run now."""
         for each in self.live:
-            if each.ready:
-                each.status = replace(each.status, state="running", reason="", message="")
+            if each.ready and each.status.state != "running":
+                started = ends.seconds((read_json(each.files.started) or {}).get("at"))
+                each.status = replace(each.status, state="running", reason="", message="", started_at=started)
 
     def close(self) -> None:
         """Let go of the processes."""

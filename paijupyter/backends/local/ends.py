@@ -47,8 +47,8 @@ def status(task: Task, attempt: int, facts: dict[str, Any], *, ending: bool) -> 
         reason=reason,
         message=_message(task.key, state, code, signal, reason, str(facts.get("message") or "")),
         exit=Exit(code, signal, tuple(facts.get("lastLines") or ())),
-        started_at=_seconds(facts.get("startedAt")),
-        ended_at=_seconds(facts.get("endedAt")),
+        started_at=seconds(facts.get("startedAt")),
+        ended_at=seconds(facts.get("endedAt")),
     )
 
 
@@ -97,7 +97,7 @@ def _message(key: str, state: str, code: int | None, signal: str | None, reason:
     return f"{key}: {said or reason}"
 
 
-def _seconds(value: Any) -> float | None:
+def seconds(value: Any) -> float | None:
     """Read a time as a boot process writes it: seconds since the epoch, or ISO 8601."""
     if isinstance(value, (int, float)):
         return float(value)
