@@ -244,9 +244,9 @@ class Flow:
             top = true_name.partition(".")[0]
             self._found.changes.setdefault(f"module:{top}", (event.line, f"changes `{event.text}`"))
             return
-        objects = [each for each, thing in self._things.items() if thing.instance in event.names]
-        if not any(map(self._is_class, event.names)):
-            objects = []
+        objects: list[str] = []  # Of a class that changes, all its objects.
+        if any(map(self._is_class, event.names)):
+            objects = [each for each, thing in self._things.items() if thing.instance in event.names]
         self._change([*event.names, *objects], event.line, f"{self._by}changes `{event.text}`")
 
     def _true_name(self, text: str) -> str:
